@@ -147,7 +147,8 @@ def encode_delta(boxes: Boxes, targets: Boxes) -> Float32:
     shift = (target[..., :2] + target_sides / 2 - box[..., :2] - box_sides / 2) / box_sides
     delta: Float64 = np.concatenate((shift, np.log(target_sides / box_sides)), axis=-1)
     bounds = np.array(DELTA_BOUNDS)
-    return np.minimum(np.maximum(delta, -bounds), bounds).astype(np.float32)
+    bounded: Float64 = np.clip(delta, -bounds, bounds)
+    return bounded.astype(np.float32)
 
 
 def decode_delta(boxes: Boxes, delta: Boxes) -> tuple[Float32, Bool]:
