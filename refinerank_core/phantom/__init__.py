@@ -1,0 +1,1 @@
+"""Phantom surgery: seeded videos with exact truth, for training, study and samples."""

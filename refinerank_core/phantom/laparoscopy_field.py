@@ -1,0 +1,156 @@
+"""What a laparoscope sees: liver, gallbladder, its duct, fat and the wall behind."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from refinerank_core.phantom.field import FieldPlan, shifted
+from refinerank_core.phantom.geometry import MARGIN, VIEW_WIDTH, blob, ribbon, smooth_open
+from refinerank_core.phantom.noise import lobules, softened
+from refinerank_core.phantom.tissue import Material, Tissue, TissueCanvas, branching
+
+STRUCTURES = ("liver", "gallbladder", "cystic duct", "omentum", "abdominal wall")
+
+
+def structures() -> tuple[str, ...]:
+    """Return the named structures; the canvas labels each with 1 + its place here."""
+    return STRUCTURES
+
+
+def plan(rng: np.random.Generator) -> FieldPlan:
+    """Place the organs of one belly; half of the scenes are mirrored."""
+    flip = bool(rng.random() < 0.5)
+    left, right = -MARGIN, VIEW_WIDTH + MARGIN
+    tilt, level = rng.uniform(-0.14, 0.2), rng.uniform(0.40, 0.54)
+    xs = np.linspace(left - 0.05, right + 0.05, 9)
+    edge = level - tilt * (xs - VIEW_WIDTH / 2) + rng.normal(0, 0.018, 9)
+    edge -= 0.07 * np.exp(-((xs - 0.9) ** 2) / 0.06)
+    liver = np.concatenate(
+        (smooth_open(np.stack((xs, edge), axis=1)), [[right + 0.1, -0.3], [left - 0.1, -0.3]])
+    )
+    roof = rng.uniform(0.02, 0.16)
+    xs = np.linspace(left - 0.05, right + 0.05, 7)
+    wall = np.concatenate(
+        (
+            smooth_open(np.stack((xs, roof + rng.normal(0, 0.03, 7)), axis=1)),
+            [[right + 0.1, -0.4], [left - 0.1, -0.4]],
+        )
+    )
+    neck = np.array([rng.uniform(0.78, 0.98), level + rng.uniform(0.12, 0.18)])
+    lean = rng.uniform(-2.7, -1.9)
+    length = rng.uniform(0.34, 0.44)
+    heading = np.array([np.cos(lean), np.sin(lean)])
+    across = np.array([-heading[1], heading[0]])
+    bend = rng.uniform(-0.04, 0.04)
+    spine = neck + np.linspace(0, 1, 6)[:, None] * heading * length
+    spine = smooth_open(spine + np.sin(np.linspace(0, np.pi, 6))[:, None] * across * bend, 4)
+    fat = rng.uniform(0.085, 0.125)
+    swell = np.interp(
+        np.linspace(0, 1, len(spine)), [0, 0.25, 0.7, 0.92, 1], [0.3, 0.55, 1.0, 0.92, 0.7]
+    )
+    gallbladder = ribbon(spine, swell * fat)
+    foot = neck + np.array([rng.uniform(0.1, 0.28), rng.uniform(0.1, 0.18)])
+    duct_path = smooth_open(
+        np.stack((neck + heading * 0.03, neck * 0.5 + foot * 0.5 + across * 0.03, foot))
+    )
+    duct = ribbon(duct_path, np.linspace(0.028, 0.02, len(duct_path)))
+    lie = rng.uniform(0.70, 0.80)
+    xs = np.linspace(left - 0.05, right + 0.05, 8)
+    low = lie + rng.normal(0, 0.035, 8) + 0.05 * np.exp(-((xs - 1.0) ** 2) / 0.08)
+    omentum = np.concatenate(
+        (smooth_open(np.stack((xs, low), axis=1)), [[right + 0.1, 1.4], [left - 0.1, 1.4]])
+    )
+    bowel = blob(rng, (rng.uniform(0.1, 0.5), rng.uniform(0.98, 1.1)), (0.36, 0.2), 0.08)
+    outlines = {
+        "abdominal wall": wall,
+        "liver": liver,
+        "gallbladder": gallbladder,
+        "cystic duct": duct,
+        "omentum": omentum,
+        "bowel": bowel,
+        "bed": blob(rng, (float(neck[0]), float(neck[1])), (0.26, 0.17), 0.2),
+    }
+    count = len(spine)
+    anchors = {
+        "gallbladder": [spine[count - 4], spine[count // 2], spine[count // 4]],
+        "cystic duct": [duct_path[3], duct_path[len(duct_path) // 2], duct_path[-4]],
+        "liver": [np.array([x, np.interp(x, xs, low) - 0.36]) for x in (0.35, 0.6, 1.25, 1.5)],
+        "omentum": [np.array([x, np.interp(x, xs, low) + 0.08]) for x in (0.4, 0.75, 1.15, 1.45)],
+    }
+    return FieldPlan.of(outlines, anchors, flip=flip)
+
+
+def paint(canvas: TissueCanvas, plan_: FieldPlan, rng: np.random.Generator) -> Tissue:
+    """Paint the planned belly."""
+    looks = _palette(rng)
+    broad, mid = canvas.noise(rng, 3, 4), canvas.noise(rng, 9, 4)
+    speckle = softened(canvas.noise(rng, 70, 2), 0.002 * canvas.y_scale)
+    lobes, lobe_tone = lobules(rng, canvas.size_wh, per_height=26)
+    lobes = softened(lobes, 0.005 * canvas.y_scale)
+    fat_tone = softened(lobe_tone, 0.006 * canvas.y_scale) * 0.8 + broad * 0.5
+
+    outline = plan_.outlines
+    canvas.base(broad, looks["deep"], mid)
+    canvas.paint(outline["abdominal wall"], mid, looks["wall"], mid, label=5)
+    _vessels(canvas, rng, looks["wall"].dark, 5, (0.2, -0.05, 1.6, 0.1))
+    canvas.paint(outline["liver"], broad * 0.7 + speckle * 0.5, looks["liver"], mid, label=1)
+    canvas.paint(outline["bed"], mid + speckle * 0.4, looks["bed"], lobes * 2 + mid)
+    canvas.paint(outline["bowel"], mid * 0.6 + broad * 0.4, looks["bowel"], mid)
+    canvas.paint(outline["omentum"], fat_tone, looks["fat"], lobes * 2.4 + mid * 0.4, label=4)
+    _vessels(canvas, rng, (150, 40, 30), 9, (0.1, 0.75, 1.7, 1.1))
+    canvas.paint(outline["cystic duct"], mid * 0.5 + 0.2, looks["duct"], mid, label=3)
+    canvas.paint(outline["gallbladder"], broad * 0.6 + mid * 0.5, looks["bile"], mid, label=2)
+    for anchor in plan_.anchors["gallbladder"]:
+        heading = float(rng.uniform(0, 2 * np.pi))
+        paths, widths = branching(rng, anchor - 0.05, heading, 0.16, 0.006, 2)
+        canvas.strokes(paths, widths, (140, 40, 40), strength=0.45, raised=0.0015)
+    return canvas.lit(rng)
+
+
+def _vessels(
+    canvas: TissueCanvas,
+    rng: np.random.Generator,
+    colour: tuple[float, float, float],
+    count: int,
+    within: tuple[float, float, float, float],
+) -> None:
+    paths: list[np.ndarray] = []
+    widths: list[float] = []
+    for _ in range(count):
+        start = rng.uniform(within[:2], within[2:])
+        more = branching(rng, start, float(rng.uniform(0, 6.3)), 0.25, 0.006, 2)
+        paths += more[0]
+        widths += more[1]
+    canvas.strokes(paths, widths, colour, strength=0.4, raised=0.001)
+
+
+def _palette(rng: np.random.Generator) -> dict[str, Material]:
+    """Draw the colours of one patient."""
+    warm = rng.uniform(-14, 14)
+    liver_light = (rng.uniform(132, 172), 52 + warm * 0.6 + rng.uniform(-8, 14), 44)
+    bile = [
+        ((120, 128, 96), (186, 190, 150)),  # green grey
+        ((150, 104, 96), (216, 170, 156)),  # pink, inflamed
+        ((104, 112, 118), (176, 182, 186)),  # blue grey
+        ((160, 126, 82), (222, 188, 132)),  # fatty
+    ][int(rng.integers(4))]
+    return {
+        "deep": Material((52, 16, 14), (112, 44, 36), gloss=0.35, relief=0.006),
+        "wall": Material(
+            (128, 52 + warm, 48), (190, 104 + warm, 92), gloss=0.5, bulge=0.05, relief=0.006
+        ),
+        "liver": Material(
+            shifted(liver_light, 0.6), liver_light, gloss=0.95, bulge=0.07, reach=0.3, relief=0.0035
+        ),
+        "bed": Material((128, 36, 30), (206, 128, 92), gloss=1.0, bulge=0.02, relief=0.005),
+        "bowel": Material(
+            (186, 104, 92), (232, 164, 148), gloss=0.9, bulge=0.09, reach=0.2, relief=0.003
+        ),
+        "fat": Material(
+            (176, 96 + warm, 36), (242, 192 + warm, 96), gloss=0.7, bulge=0.06, relief=0.005
+        ),
+        "duct": Material(
+            (176, 118, 92), (238, 196, 160), gloss=1.0, bulge=0.02, reach=0.03, relief=0.002
+        ),
+        "bile": Material(*bile, gloss=1.0, bulge=0.085, reach=0.11, relief=0.003),
+    }
