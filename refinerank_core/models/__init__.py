@@ -1,0 +1,1 @@
+"""Adapters around the frozen models: the only code that knows transformers."""

@@ -1,0 +1,149 @@
+"""GroundingDINO through transformers: frames and phrases in, sorted boxes out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from transformers import AutoProcessor, GroundingDinoForObjectDetection
+
+from refinerank_core.boxes import denormalise, from_centres
+from refinerank_core.caption import UNKNOWN, caption, clean_phrases, phrase_scores
+from refinerank_core.errors import ModelError, WeightsError
+from refinerank_core.models.loading import load_strictly, weights_id
+from refinerank_core.structures import Detections, Float32, Frame
+
+
+@dataclass(frozen=True)
+class DetectorSettings:
+    """How a detector is loaded and run; a profile holds the values.
+
+    Attributes:
+        source: checkpoint directory or hub id.
+        revision: pinned hub revision.
+        box_threshold: least confidence of a box (kept when strictly above).
+        text_threshold: least score of a phrase for a box to carry it.
+        short_side, long_side: size in pixels at which a frame is shown; None keeps the
+            checkpoint's own (800 and 1333 for the official ones).
+        batch: frames that pass through the model together.
+    """
+
+    source: str
+    revision: str | None = None
+    box_threshold: float = 0.05
+    text_threshold: float = 0.10
+    short_side: int | None = None
+    long_side: int | None = None
+    batch: int = 8
+
+
+class GroundingDino:
+    """Frozen GroundingDINO in float32 (its deformable attention loses boxes in half precision)."""
+
+    def __init__(self, settings: DetectorSettings, device: torch.device) -> None:
+        """Load the checkpoint.
+
+        Raises:
+            WeightsError: it is absent, damaged or does not fit.
+        """
+        self._settings = settings
+        model = load_strictly(
+            GroundingDinoForObjectDetection,
+            settings.source,
+            revision=settings.revision,
+            dtype=torch.float32,
+            attention="eager",
+        )
+        self._model: Any = model.to(device)
+        self._processor = _load_processor(settings)
+        self._device = device
+        self._lock = Lock()
+        self.model_id = weights_id(settings.source, model)
+
+    def detect(self, frames: Sequence[Frame], phrases: Sequence[str]) -> list[Detections]:
+        """Boxes above the box threshold on each frame, best first.
+
+        Args:
+            frames: pictures of one video.
+            phrases: what to look for; cleaned to the form that the caption needs.
+
+        Returns:
+            One Detections per frame; a box carries the one phrase that it answers best, or
+            "unknown" when no phrase passes the text threshold. Boxes may overhang the frame.
+
+        Raises:
+            QuestionError: no phrase is left after cleaning.
+            ModelError: the model gave numbers that are not finite.
+        """
+        wanted = clean_phrases(list(phrases))
+        found: list[Detections] = []
+        for start in range(0, len(frames), self._settings.batch):
+            found += self._detect(frames[start : start + self._settings.batch], wanted)
+        return found
+
+    def _detect(self, frames: Sequence[Frame], phrases: tuple[str, ...]) -> list[Detections]:
+        text = self._processor.tokenizer(
+            [caption(phrases)] * len(frames), return_offsets_mapping=True, return_tensors="pt"
+        )
+        spans = [(int(a), int(b)) for a, b in text.pop("offset_mapping")[0].tolist()]
+        pictures = self._processor.image_processor(
+            images=[frame.image for frame in frames], return_tensors="pt"
+        )
+        inputs = {name: tensor.to(self._device) for name, tensor in {**text, **pictures}.items()}
+        with self._lock, torch.inference_mode():
+            output = self._model(**inputs)
+            scores = output.logits.sigmoid()  # (B, queries, 256); 0 past the caption
+            boxes = output.pred_boxes
+        if bool(torch.isnan(scores).any()) or not bool(torch.isfinite(boxes).all()):
+            raise ModelError("The detector gave numbers that are not finite. Check its checkpoint.")
+        return [
+            self._sorted(token_scores, frame_boxes, spans, phrases, frame.size_wh)
+            for token_scores, frame_boxes, frame in zip(scores, boxes, frames, strict=True)
+        ]
+
+    def _sorted(
+        self,
+        token_scores: Tensor,
+        boxes: Tensor,
+        spans: list[tuple[int, int]],
+        phrases: tuple[str, ...],
+        size_wh: tuple[int, int],
+    ) -> Detections:
+        """One frame's boxes above the threshold in falling order, each with its phrase."""
+        best = token_scores.amax(dim=-1)
+        order = best.argsort(descending=True, stable=True)
+        order = order[best[order] > self._settings.box_threshold]
+        tokens = _numpy(token_scores[order][:, : len(spans)])
+        by_phrase = phrase_scores(tokens, spans, phrases)
+        return Detections(
+            boxes=denormalise(from_centres(_numpy(boxes[order])), size_wh=size_wh),
+            scores=_numpy(best[order]),
+            phrases=tuple(
+                phrases[int(row.argmax())]
+                if row.max() >= self._settings.text_threshold
+                else UNKNOWN
+                for row in by_phrase
+            ),
+        )
+
+
+def _load_processor(settings: DetectorSettings) -> Any:
+    try:
+        processor = AutoProcessor.from_pretrained(settings.source, revision=settings.revision)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise WeightsError(
+            f"{settings.source.rsplit('/', 1)[-1]}: the processor files are missing or damaged. "
+            "Copy the whole checkpoint."
+        ) from error
+    size = dict(processor.image_processor.size)
+    size["shortest_edge"] = settings.short_side or size["shortest_edge"]
+    size["longest_edge"] = settings.long_side or size["longest_edge"]
+    processor.image_processor.size = size
+    return processor
+
+
+def _numpy(tensor: Tensor) -> Float32:
+    return tensor.float().cpu().numpy().astype(np.float32)

@@ -1,0 +1,386 @@
+"""The MedVLM: any checkpoint of the Qwen2.5-VL architecture behind one small adapter."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from threading import RLock
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from transformers import AutoProcessor, GenerationConfig, Qwen2_5_VLForConditionalGeneration
+from transformers.modeling_outputs import BaseModelOutputWithPooling
+
+from refinerank_core.errors import ModelError, WeightsError
+from refinerank_core.models import prompts
+from refinerank_core.models.feature_store import FeatureStore
+from refinerank_core.models.loading import load_strictly, weights_id
+from refinerank_core.models.protocols import AnswerText, Encoding, VisionFeatures
+from refinerank_core.models.raster_order import to_raster, window_order
+from refinerank_core.question import parse_query_answer
+from refinerank_core.structures import Frame, Query, Question
+
+_TOKENS_PER_ANSWER = 56
+_TOKENS_SPARE = 32
+_QUERY_TOKENS = 48
+
+
+@dataclass(frozen=True)
+class MedVLMSettings:
+    """How a MedVLM is loaded and run; a profile holds the values.
+
+    Attributes:
+        source: checkpoint directory or hub id.
+        revision: pinned hub revision.
+        blocks: vision blocks whose grids are kept.
+        max_pixels: pixel budget of one frame; None keeps the checkpoint's own.
+        answer_prompt: template of the direct baseline, with {question} and {times}.
+        batch: frames or prompts that pass through the model together.
+        cache_bytes: memory for vision features.
+        attention: "sdpa" or "eager".
+    """
+
+    source: str
+    blocks: tuple[int, ...]
+    revision: str | None = None
+    max_pixels: int | None = None
+    answer_prompt: str = prompts.ANSWER_PROMPT
+    batch: int = 8
+    cache_bytes: int = 1 << 30
+    attention: str = "sdpa"
+
+
+class QwenMedVLM:
+    """Frozen Qwen2.5-VL-architecture model: features, phrases and direct answers.
+
+    One call at a time runs on the model (transformers keeps rope positions on the module).
+    """
+
+    def __init__(self, settings: MedVLMSettings, device: torch.device, dtype: torch.dtype) -> None:
+        """Load the checkpoint.
+
+        Raises:
+            WeightsError: it is absent, damaged or does not fit, or lacks one of the blocks.
+        """
+        self._settings = settings
+        model = load_strictly(
+            Qwen2_5_VLForConditionalGeneration,
+            settings.source,
+            revision=settings.revision,
+            dtype=dtype,
+            attention=settings.attention,
+        )
+        self._model: Any = model.to(device)
+        self._processor = _load_processor(settings)
+        self._device = device
+        self.model_id = weights_id(settings.source, model)
+        self.attention = settings.attention
+        depth = model.config.vision_config.depth
+        if absent := [block for block in settings.blocks if not 0 <= block < depth]:
+            raise WeightsError(
+                f"{self.model_id}: block {absent[0]} does not exist; its vision tower has blocks "
+                f"0 to {depth - 1}. Correct the profile."
+            )
+        self._store = FeatureStore(settings.cache_bytes)
+        self._lock = RLock()
+
+    @property
+    def merged_patch_px(self) -> int:
+        """Side of one merged patch in pixels."""
+        vision = self._model.config.vision_config
+        return int(vision.patch_size * vision.spatial_merge_size)
+
+    @property
+    def widths(self) -> tuple[int, int, int]:
+        """Widths of q_last, of a merged token, and of a block's patch."""
+        config = self._model.config
+        return (
+            int(config.text_config.hidden_size),
+            int(config.vision_config.out_hidden_size),
+            int(config.vision_config.hidden_size),
+        )
+
+    @property
+    def store(self) -> FeatureStore:
+        """The cache of vision features."""
+        return self._store
+
+    def see(self, frames: Sequence[Frame], video_key: str) -> list[VisionFeatures]:
+        """Vision features of each frame, in order.
+
+        Args:
+            frames: at least one merged patch wide and high.
+            video_key: content hash of the video, so that features are never mixed up.
+
+        Raises:
+            ModelError: a frame is too small or too narrow, or the tower gave numbers that are not.
+        """
+        for frame in frames:
+            self._refuse_tiny(frame)
+        with self._lock, torch.inference_mode():
+            found = {frame.index: self._store.get((video_key, frame.index)) for frame in frames}
+            unseen = list({f.index: f for f in frames if found[f.index] is None}.values())
+            for start in range(0, len(unseen), self._settings.batch):
+                group = unseen[start : start + self._settings.batch]
+                for frame, features in zip(group, self._look_at(group), strict=True):
+                    found[frame.index] = features
+                    self._store.put((video_key, frame.index), features)
+        return [features for frame in frames if (features := found[frame.index]) is not None]
+
+    def encode(
+        self, frames: Sequence[Frame], times_s: Sequence[float], question: str, video_key: str
+    ) -> list[Encoding]:
+        """q_last and grids of each (frame, time), with the prompt of METHOD section 2.
+
+        Raises:
+            ModelError: see `see`, or the language model gave numbers that are not.
+        """
+        seen = self.see(frames, video_key)
+        encodings: list[Encoding] = []
+        with self._lock, torch.inference_mode():
+            for start in range(0, len(seen), self._settings.batch):
+                part = slice(start, start + self._settings.batch)
+                texts = [prompts.feature_prompt(question, t) for t in times_s[part]]
+                states = self._last_states(seen[part], texts)
+                encodings += [
+                    Encoding(q_last=state, vision=vision)
+                    for state, vision in zip(states, seen[part], strict=True)
+                ]
+        return encodings
+
+    def answer(
+        self, frames: Sequence[Frame], times_s: Sequence[float], question: str, video_key: str
+    ) -> AnswerText:
+        """The direct baseline's words.
+
+        Each frame is one temporal step of a video (shown twice, as a still is, so that the cached
+        features serve), and the seconds between the steps reach the model as second_per_grid_ts,
+        the value that its own processor derives from the sampled rate.
+
+        Raises:
+            ModelError: see `see`.
+        """
+        seen = self.see(frames, video_key)
+        times = list(times_s)
+        step_s, note = _seconds_per_step(times, self._tokens_per_second)
+        with self._lock, torch.inference_mode():
+            text, cut = self._write_answer(seen, times, question, step_s)
+        return AnswerText(text=text, cut=cut, notes=(note,) if note else ())
+
+    def query(self, question: Question) -> Query:
+        """The model's phrases for the detector; the rules' where its words cannot be used."""
+        with self._lock, torch.inference_mode():
+            ids = self._chat_ids(prompts.query_prompt(question.text), media=None, generate=True)
+            inputs = {
+                "input_ids": torch.tensor([ids], device=self._device),
+                "attention_mask": torch.ones(1, len(ids), dtype=torch.long, device=self._device),
+            }
+            text, _ = self._generate(inputs, _QUERY_TOKENS)
+        phrases = parse_query_answer(text)
+        if phrases is None:
+            return Query(phrases=question.phrases, source="rules", text=text)
+        return Query(phrases=phrases, source="medvlm", text=text)
+
+    @property
+    def _tokens_per_second(self) -> float:
+        return float(self._model.config.vision_config.tokens_per_second)
+
+    def _refuse_tiny(self, frame: Frame) -> None:
+        width, height = frame.size_wh
+        least = self.merged_patch_px
+        if min(width, height) < least:
+            raise ModelError(
+                f"The frame is {width}x{height} px; the model needs at least {least}x{least} px. "
+                "Use a larger video."
+            )
+        if max(width, height) > 200 * min(width, height):
+            raise ModelError(
+                f"The frame is {width}x{height} px, more than 200 times as long as it is wide, "
+                "which the model cannot see. Crop the video."
+            )
+
+    def _look_at(self, frames: Sequence[Frame]) -> list[VisionFeatures]:
+        """One pass of the vision tower over a few frames."""
+        vision = self._model.config.vision_config
+        merge = int(vision.spatial_merge_size)
+        pixels = self._processor.image_processor(
+            images=[frame.image for frame in frames], return_tensors="pt"
+        )
+        tower = self._model.model.visual
+        caught: dict[int, Tensor] = {}
+        hooks = [
+            tower.blocks[block].register_forward_hook(
+                lambda _module, _inputs, output, block=block: caught.update(
+                    {block: output[0] if isinstance(output, tuple) else output}
+                )
+            )
+            for block in self._settings.blocks
+        ]
+        try:
+            output = tower(
+                pixels["pixel_values"].to(self._device, tower.dtype),
+                grid_thw=pixels["image_grid_thw"].to(self._device),
+            )
+        finally:
+            for hook in hooks:
+                hook.remove()
+        grids = [(int(h), int(w)) for _, h, w in pixels["image_grid_thw"].tolist()]
+        patches = [height * width for height, width in grids]
+        merged = output.pooler_output.split([count // merge**2 for count in patches])
+        parts = {block: states.split(patches) for block, states in caught.items()}
+        seen: list[VisionFeatures] = []
+        for row, grid_hw in enumerate(grids):
+            order = window_order(
+                grid_hw,
+                merge_size=merge,
+                window_px=vision.window_size,
+                patch_px=vision.patch_size,
+            )
+            height, width = grid_hw
+            features = VisionFeatures(
+                blocks={
+                    block: to_raster(states[row], order, grid_hw, merge)
+                    for block, states in parts.items()
+                },
+                final=merged[row].reshape(height // merge, width // merge, -1).clone(),
+                resized_wh=(width * vision.patch_size, height * vision.patch_size),
+            )
+            _refuse_nan("the vision tower", features.final)
+            seen.append(features)
+        return seen
+
+    def _chat_ids(self, prompt: str, *, media: str | None, generate: bool) -> list[int]:
+        """Token ids of one user turn; media is "image", "video" or None and stands first."""
+        content = [{"type": media}] if media else []
+        text = self._processor.apply_chat_template(
+            [{"role": "user", "content": [*content, {"type": "text", "text": prompt}]}],
+            tokenize=False,
+            add_generation_prompt=generate,
+        )
+        return list(self._processor.tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    def _last_states(self, seen: Sequence[VisionFeatures], texts: Sequence[str]) -> Tensor:
+        """(B, Dq): hidden state at the last token of each prompt, one frame each."""
+        config = self._model.config
+        pad = config.image_token_id
+        rows = [
+            _spread(
+                self._chat_ids(text, media="image", generate=False),
+                pad,
+                vision.final[..., 0].numel(),
+            )
+            for vision, text in zip(seen, texts, strict=True)
+        ]
+        longest = max(map(len, rows))
+        filler = self._processor.tokenizer.pad_token_id or 0
+        ids = torch.tensor([row + [filler] * (longest - len(row)) for row in rows])
+        mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in rows])
+        output = self._model.model(
+            input_ids=ids.to(self._device),
+            attention_mask=mask.to(self._device),
+            mm_token_type_ids=((ids == pad) & (mask == 1)).int().to(self._device),
+            image_grid_thw=self._grid_thw(seen).to(self._device),
+            mm_encoder_outputs={"image": _as_pooled(seen)},
+            use_cache=False,
+        )
+        last = mask.sum(dim=1).to(self._device) - 1
+        states: Tensor = output.last_hidden_state[
+            torch.arange(len(rows), device=self._device), last
+        ]
+        _refuse_nan("the language model", states)
+        return states
+
+    def _write_answer(
+        self, seen: Sequence[VisionFeatures], times_s: list[float], question: str, step_s: float
+    ) -> tuple[str, bool]:
+        config = self._model.config
+        prompt = prompts.answer_prompt(question, times_s, self._settings.answer_prompt)
+        tokens = sum(vision.final[..., 0].numel() for vision in seen)
+        row = _spread(
+            self._chat_ids(prompt, media="video", generate=True), config.video_token_id, tokens
+        )
+        ids = torch.tensor([row], device=self._device)
+        grid = self._grid_thw(seen)[:1].clone()
+        grid[0, 0] = len(seen)
+        inputs = {
+            "input_ids": ids,
+            "attention_mask": torch.ones_like(ids),
+            "mm_token_type_ids": (ids == config.video_token_id).int() * 2,
+            "video_grid_thw": grid.to(self._device),
+            "second_per_grid_ts": torch.tensor([step_s], device=self._device),
+            "mm_encoder_outputs": {"video": _as_pooled(seen)},
+        }
+        return self._generate(inputs, _TOKENS_SPARE + _TOKENS_PER_ANSWER * len(times_s))
+
+    def _grid_thw(self, seen: Sequence[VisionFeatures]) -> Tensor:
+        patch = self._model.config.vision_config.patch_size
+        return torch.tensor([[1, v.resized_wh[1] // patch, v.resized_wh[0] // patch] for v in seen])
+
+    def _generate(self, inputs: dict[str, Any], limit: int) -> tuple[str, bool]:
+        """Greedy text and whether the token limit ended it."""
+        tokenizer = self._processor.tokenizer
+        config = GenerationConfig(
+            do_sample=False,
+            max_new_tokens=limit,
+            eos_token_id=self._model.generation_config.eos_token_id or tokenizer.eos_token_id,
+            pad_token_id=tokenizer.pad_token_id,
+        )
+        output = self._model.generate(**inputs, generation_config=config)
+        fresh = output[0, inputs["input_ids"].shape[1] :]
+        text: str = tokenizer.decode(fresh, skip_special_tokens=True)
+        return text.strip(), len(fresh) >= limit
+
+
+def _load_processor(settings: MedVLMSettings) -> Any:
+    try:
+        processor = AutoProcessor.from_pretrained(settings.source, revision=settings.revision)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise WeightsError(
+            f"{settings.source.rsplit('/', 1)[-1]}: the processor files are missing or damaged. "
+            "Copy the whole checkpoint."
+        ) from error
+    if settings.max_pixels is not None:
+        size = dict(processor.image_processor.size)
+        size["longest_edge"] = settings.max_pixels
+        size["shortest_edge"] = min(size["shortest_edge"], settings.max_pixels)
+        processor.image_processor.size = size
+    return processor
+
+
+def _spread(ids: list[int], placeholder: int, count: int) -> list[int]:
+    """ids with its one placeholder repeated count times."""
+    at = ids.index(placeholder)
+    return ids[:at] + [placeholder] * count + ids[at + 1 :]
+
+
+def _as_pooled(seen: Sequence[VisionFeatures]) -> BaseModelOutputWithPooling:
+    """Cached merged tokens in the form in which the model takes pre-encoded pictures."""
+    return BaseModelOutputWithPooling(pooler_output=tuple(v.final.flatten(0, 1) for v in seen))
+
+
+def _seconds_per_step(times_s: list[float], tokens_per_second: float) -> tuple[float, str]:
+    """Seconds between the frames of a direct answer, and a sentence where that is not exact."""
+    if len(times_s) < 2:
+        return 1.0, ""
+    steps = [after - before for before, after in pairwise(times_s)]
+    mean_s = float(np.mean(steps))
+    if max(steps) - min(steps) > 1e-3 * max(mean_s, 1e-6):
+        return mean_s, (
+            "The requested times are not evenly spaced: the direct MedVLM answer was told their "
+            f"mean distance, {mean_s:.3f} s."
+        )
+    if mean_s * tokens_per_second < 1:
+        return mean_s, (
+            f"The requested times lie {mean_s:.3f} s apart, closer than the MedVLM can tell "
+            f"({1 / tokens_per_second:.3f} s): its direct answer may mix them up."
+        )
+    return mean_s, ""
+
+
+def _refuse_nan(part: str, values: Tensor) -> None:
+    if not bool(torch.isfinite(values).all()):
+        raise ModelError(
+            f"{part[0].upper()}{part[1:]} gave numbers that are not finite. "
+            "Check the checkpoint, or run it in float32."
+        )
