@@ -17,10 +17,11 @@ from refinerank_core.gop_cache import GopCache
 _FORMATS = (
     "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,mpegts,mpeg,mpegvideo,m4v,avi,gif,apng,ogg,flv,asf,mxf,"
     "dv,h264,hevc,ivf,obu,nut,yuv4mpegpipe,mjpeg,mp3,flac,wav,aac,"
-    "png_pipe,jpeg_pipe,bmp_pipe,webp_pipe,tiff_pipe,jpegls_pipe,pgm_pipe,ppm_pipe,gif_pipe"
+    "png_pipe,jpeg_pipe,bmp_pipe,webp_pipe,tiff_pipe,jpegls_pipe,pgm_pipe,ppm_pipe"
 )
 _READ_ON = 8  # pictures: reading this many more in a row is cheaper than a seek
 _STEPS_BACK = 3  # key pictures to try when decoding from the nearest one does not give the picture
+_EARLY_S = (0, 1, 10)  # how far before the key picture to seek; then the start of the file
 
 
 def open_input(path: Path) -> InputContainer:
@@ -47,10 +48,10 @@ class FrameStream:
         self._stream_index = stream_index
         self._table = table
         self._cache = cache
-        self._keys = np.flatnonzero(table.key)
         self._container: InputContainer | None = None
         self._run: Iterator[tuple[int, VideoFrame]] | None = None
         self._last_index = -1
+        self._damaged_from: int | None = None
         self._lost: set[int] = set()
 
     def read(self, index: int) -> VideoFrame | None:
@@ -58,48 +59,44 @@ class FrameStream:
         held = self._cache.get(index)
         if held is not None or index in self._lost:
             return held
-        newest = max(0, int(np.searchsorted(self._keys, index, side="right")) - 1)
-        anchor = int(self._keys[newest])
-        ahead = index - self._last_index
-        if self._run is not None and 0 < ahead <= index - anchor + _READ_ON:
+        nearest = self._anchor_of(index)
+        start = self._table.index_of(int(self._table.anchors.pts[nearest])) or 0
+        if self._run is not None and 0 < index - self._last_index <= index - start + _READ_ON:
             found = self._read_on(index)
             if found is not None:
                 return found
-        for back in range(min(_STEPS_BACK, newest + 1)):
-            self._run = self._decode_from(int(self._keys[newest - back]))
-            self._last_index = -1
+        for anchor in range(nearest, max(-1, nearest - _STEPS_BACK), -1):
+            self._run = self._decode_from(anchor)
             found = self._read_on(index)
             if found is not None:
                 return found
         self._lost.add(index)
         return None
 
-    def first(self) -> tuple[int, VideoFrame] | None:
-        """Decode the first picture the file gives: (frame index, picture), None without any."""
-        self._run = self._decode_from(int(self._keys[0]))
-        for index, frame in self._run:
-            self._cache.put(index, frame)
-            self._last_index = index
-            return index, frame
-        return None
+    def walk(self, index: int) -> Iterator[tuple[int, VideoFrame]]:
+        """Decode from the key picture before a frame index to the end: (frame index, picture)."""
+        self._run = None
+        return self._decode_from(self._anchor_of(index))
 
     def close(self) -> None:
         """Close the file; a later read opens it again."""
         self._run = None
-        self._last_index = -1
         if self._container is not None:
             self._container.close()
             self._container = None
+
+    def _anchor_of(self, index: int) -> int:
+        """Which key packet is the last one shown no later than a frame index."""
+        pts = self._table.pts[index]
+        return max(0, int(np.searchsorted(self._table.anchors.pts, pts, side="right")) - 1)
 
     def _read_on(self, index: int) -> VideoFrame | None:
         """Let the running decoder come to a frame index; None when it passes without giving it."""
         for got, frame in self._run or ():
             self._last_index = got
             self._cache.put(got, frame)
-            if got == index:
-                return frame
-            if got > index:
-                return None
+            if got >= index:
+                return frame if got == index else None
         self._run = None
         return None
 
@@ -108,78 +105,96 @@ class FrameStream:
             self._container = open_input(self._path)
         stream = self._container.streams[self._stream_index]
         if not isinstance(stream, VideoStream):  # the file changed under us
-            raise FFmpegError(0, "no video stream")
+            raise OSError("the video stream is gone")
         return self._container, stream
 
     def _decode_from(self, anchor: int) -> Iterator[tuple[int, VideoFrame]]:
-        """Decode on from a key picture: (frame index, picture) in presentation order."""
-        counted = self._table.counted
-        anchor_pts = int(self._table.pts[anchor])
-        next_index = anchor
+        """Decode on from a key packet: (frame index, picture) in presentation order.
+
+        Pictures shown before the key picture need the group before it: they count only where
+        there is no group before. Pictures decoded after a damaged one and before the next key
+        picture are built on it: they do not count.
+        """
+        table = self._table
+        anchor_pts = int(table.anchors.pts[anchor])
+        count = anchor_pts
+        self._damaged_from = None
         for frame in self._frames(self._packets_from(anchor)):
-            if counted:
-                index: int | None = next_index
-                next_index += 1
-            elif frame.pts is None or (frame.pts < anchor_pts and anchor > self._keys[0]):
-                continue
-            else:
-                index = self._table.index_of(frame.pts)
-            if index is not None and index < len(self._table):
+            pts = count if table.counted else frame.pts
+            count += 1
+            index = (
+                None if pts is None or (pts < anchor_pts and anchor > 0) else table.index_of(pts)
+            )
+            if index is not None and not self._spoilt(index, frame):
                 yield index, frame
 
+    def _spoilt(self, index: int, frame: VideoFrame) -> bool:
+        """Whether a picture is damaged, or may be built on a damaged one."""
+        decoded_at = int(self._table.decode_ticks[index])
+        if frame.is_corrupt and self._damaged_from is None:
+            self._damaged_from = decoded_at
+        elif self._damaged_from is not None and frame.key_frame and not frame.is_corrupt:
+            self._damaged_from = None
+        return self._damaged_from is not None and decoded_at >= self._damaged_from
+
     def _frames(self, packets: Iterator["Packet[VideoStream]"]) -> Iterator[VideoFrame]:
-        """Decode packets, skipping those that cannot be; the decoder is drained at the end."""
-        counted = self._table.counted
+        """Decode packets, noting those that cannot be; the decoder is drained at the end."""
         for packet in packets:
             try:
                 yield from packet.decode()
             except FFmpegError:
-                if counted:
+                if self._table.counted:
                     return  # after a lost picture a count would name the wrong one
+                if self._damaged_from is None:
+                    self._damaged_from = packet.pts if packet.dts is None else packet.dts
         try:
             yield from self._open()[1].codec_context.decode(None)
         except (FFmpegError, EOFError):
             return
 
     def _packets_from(self, anchor: int) -> Iterator["Packet[VideoStream]"]:
-        """Walk the packets from a key picture's own on, wherever the container's seek lands."""
+        """Walk the packets from a key packet on, wherever the container's own seek lands."""
+        anchors = self._table.anchors
+        pts, size = int(anchors.pts[anchor]), int(anchors.size_bytes[anchor])
+        target = int(anchors.seek_ticks[anchor])
         if self._table.counted:
-            yield from self._counted_packets_from(anchor)
+            yield from self._counted_packets_from(pts)
             return
-        anchor_pts = int(self._table.pts[anchor])
-        target = int(self._table.decode_ticks[anchor])
         _, stream = self._open()
         second = max(1, int(1 / (stream.time_base or 1)))
-        for early in (0, second, 10 * second, None):
-            start = None if early is None else target - early
+        for start in (*(target - early * second for early in _EARLY_S), None):
             started = False
             for packet in self._seek(start):
-                started = started or packet.pts == anchor_pts
+                started = started or (packet.pts == pts and packet.size == size)
                 if started:
                     yield packet
                 elif start is not None and packet.dts is not None and packet.dts > target:
-                    break  # the seek landed behind the key picture
+                    break  # the seek landed behind the key packet
             if started:
                 return
 
+    def _counted_packets_from(self, place: int) -> Iterator["Packet[VideoStream]"]:
+        """Walk the packets from a place in the file, counted from its first key packet."""
+        at = -1
+        for packet in self._seek(None):
+            if at >= 0 or packet.is_keyframe:
+                at += 1
+            if at >= place:
+                yield packet
+
     def _seek(self, target: int | None) -> Iterator["Packet[VideoStream]"]:
-        """Walk packets from about a decoding time on; None is the start of the file."""
+        """Walk packets from about a time in ticks on; None is the start of the file."""
         container, stream = self._open()
         try:
             if target is None:
                 raise EOFError
             container.seek(target, stream=stream, backward=True)
         except (FFmpegError, EOFError):
-            self.close()
+            self._reopen()
             container, stream = self._open()
         yield from read_packets(container, stream, [])
 
-    def _counted_packets_from(self, anchor: int) -> Iterator["Packet[VideoStream]"]:
-        """Walk the packets from the anchor's place in the file, counted from the file's start."""
-        place = -1
-        for packet in self._seek(None):
-            if place < 0 and not packet.is_keyframe:
-                continue
-            place += 1
-            if place >= anchor:
-                yield packet
+    def _reopen(self) -> None:
+        if self._container is not None:
+            self._container.close()
+            self._container = None

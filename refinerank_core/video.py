@@ -6,37 +6,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Self
 
 import numpy as np
-from av.container import InputContainer
 from av.error import FFmpegError
-from av.stream import Disposition
-from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
 from refinerank_core.errors import VideoError
-from refinerank_core.frame_display import Display, read_display, show
-from refinerank_core.frame_stream import FrameStream, open_input
-from refinerank_core.frame_table import FrameTable, read_table
-from refinerank_core.gop_cache import CACHE_BYTES, GopCache
-from refinerank_core.structures import Float64, Frame, Image
+from refinerank_core.footage import Footage
+from refinerank_core.frame_folder import open_folder
+from refinerank_core.gop_cache import CACHE_BYTES
+from refinerank_core.structures import Float64, Frame
+from refinerank_core.video_file import open_file
 
 _HASH_CHUNK_BYTES = 2**20
-_TAIL_KEYS = 3  # groups of pictures tried from the end of a cut file
-_HDR_CURVES = {16: "PQ", 18: "HLG"}
-
-
-class FrameSource(Protocol):
-    """Where a video's pictures come from."""
-
-    def read(self, index: int) -> Image | None:
-        """Give the shown picture of a frame index, None when the bytes do not give it."""
-        ...
-
-    def close(self) -> None:
-        """Let files and memory go."""
-        ...
 
 
 class Video:
@@ -56,27 +39,18 @@ class Video:
         warnings: sentences a person should see, such as frames missing at the end.
     """
 
-    def __init__(
-        self,
-        name: str,
-        files: Sequence[Path],
-        table: FrameTable,
-        size_wh: tuple[int, int],
-        stored_size_wh: tuple[int, int],
-        codec: str,
-        warnings: Sequence[str],
-        source: FrameSource,
-    ) -> None:
+    def __init__(self, name: str, footage: Footage) -> None:
         self.name = name
-        self.times_s: Float64 = table.times_s
-        self.duration_s = table.end_s
-        self.key_frames = tuple(int(index) for index in np.flatnonzero(table.key))
-        self.size_wh = size_wh
-        self.stored_size_wh = stored_size_wh
-        self.codec = codec
-        self.warnings = tuple(warnings)
-        self._files = tuple(files)
-        self._source = source
+        self.times_s: Float64 = footage.times_s
+        self.times_s.setflags(write=False)
+        self.duration_s = footage.end_s
+        self.key_frames = footage.key_frames
+        self.size_wh = footage.size_wh
+        self.stored_size_wh = footage.stored_size_wh
+        self.codec = footage.codec
+        self.warnings = footage.warnings
+        self._files = footage.files
+        self._source = footage.source
         self._lock = RLock()
         self._sha256: str | None = None
 
@@ -196,6 +170,55 @@ class Video:
         return self.duration_s, self.duration_s
 
 
+def open_video(
+    path: str | Path, *, fps: float | None = None, cache_bytes: int = CACHE_BYTES
+) -> Video:
+    """Open a video file, or a folder of numbered frames, for exact reading of any frame.
+
+    A file's own time stamps are the clock. A folder has none: a frame's number (the digits after
+    the last "_" of its name, or the whole name) counts source frames at fps per second, so its
+    time is (number - first number) / fps.
+
+    Args:
+        path: the file or folder. A name in another Unicode form than on the disk is found.
+        fps: for a folder: numbers per second; 1 when not given.
+        cache_bytes: most memory held for decoded frames.
+
+    Returns:
+        The open video, with at least one frame.
+
+    Raises:
+        ValueError: fps is given for a file, or is not above 0.
+        VideoError: missing, empty, unreadable, not a video, or no frame of it can be decoded; a
+            folder without numbered frames, or with frames of several sizes or videos.
+    """
+    if fps is not None and not fps > 0:
+        raise ValueError(f"fps must be above 0, got {fps}")
+    path = Path(path)
+    name = unicodedata.normalize("NFC", path.name or path.absolute().name) or "video"
+    place = _on_disk(path, name)
+    if place.is_dir():
+        return Video(name, open_folder(place, name, fps or 1.0))
+    if fps is not None:
+        raise ValueError("fps is for folders of frames: a file has its own time stamps")
+    return Video(name, open_file(place, name, cache_bytes))
+
+
+def _on_disk(path: Path, name: str) -> Path:
+    """Find a path as the disk spells it (macOS decomposes accents); VideoError when missing."""
+    try:
+        path.stat()
+        return path
+    except (FileNotFoundError, NotADirectoryError) as error:
+        for form in ("NFC", "NFD"):
+            twin = path.with_name(unicodedata.normalize(form, path.name)) if path.name else path
+            if twin.exists():
+                return twin
+        raise VideoError(f"{name}: no such file or folder. Check the path.") from error
+    except (OSError, ValueError) as error:  # no permission, a name too long, a null character
+        raise VideoError(f"{name}: the path cannot be read. Check it and its rights.") from error
+
+
 def _hash_files(files: Sequence[Path]) -> str:
     digest = hashlib.sha256()
     for path in files:
@@ -205,107 +228,3 @@ def _hash_files(files: Sequence[Path]) -> str:
             while chunk := file.read(_HASH_CHUNK_BYTES):
                 digest.update(chunk)
     return digest.hexdigest()
-
-
-class _ShownStream:
-    """A decoded stream seen through its display."""
-
-    def __init__(self, stream: FrameStream, display: Display, cache: GopCache) -> None:
-        self._stream = stream
-        self._display = display
-        self._cache = cache
-
-    def read(self, index: int) -> Image | None:
-        frame = self._stream.read(index)
-        return None if frame is None else show(frame, self._display)
-
-    def close(self) -> None:
-        self._stream.close()
-        self._cache.clear()
-
-
-def open_video(path: str | Path, *, cache_bytes: int = CACHE_BYTES) -> Video:
-    """Open a video file for exact reading of any of its frames.
-
-    Args:
-        path: the file.
-        cache_bytes: most memory held for decoded frames.
-
-    Returns:
-        The open video, with at least one frame.
-
-    Raises:
-        VideoError: missing, empty, unreadable, not a video, or no frame of it can be decoded.
-    """
-    path = Path(path)
-    name = unicodedata.normalize("NFC", path.name)
-    try:
-        with open_input(path) as container:
-            return _open_stream(path, name, container, cache_bytes)
-    except (FFmpegError, OSError) as error:
-        raise VideoError(
-            f"{name}: not a video that can be read. Export the clip again as MP4, H.264."
-        ) from error
-
-
-def _open_stream(path: Path, name: str, container: InputContainer, cache_bytes: int) -> Video:
-    stream, warnings = _choose_stream(name, container)
-    by_pts = container.format.name.startswith("matroska")
-    table, cut, notes = read_table(container, stream, by_pts)
-    warnings += notes
-    if table is None:
-        raise VideoError(f"{name}: the video has no pictures. Export the clip again as MP4, H.264.")
-    cache = GopCache(cache_bytes)
-    frames = FrameStream(path, stream.index, table, cache)
-    first = frames.first()
-    if first is None:
-        raise VideoError(f"{name}: no picture can be decoded. Export the clip again as MP4, H.264.")
-    index, picture = first
-    if index > 0:
-        table = table.keep(slice(index, None))
-        cache.clear()
-        frames.close()
-        frames = FrameStream(path, stream.index, table, cache)
-    del cut
-    display, notes = read_display(picture, stream.sample_aspect_ratio)
-    warnings += notes
-    return Video(
-        name=name,
-        files=[path],
-        table=table,
-        size_wh=display.size_wh,
-        stored_size_wh=display.stored_size_wh,
-        codec=stream.codec_context.codec.canonical_name,
-        warnings=warnings,
-        source=_ShownStream(frames, display, cache),
-    )
-
-
-def _choose_stream(name: str, container: InputContainer) -> tuple[VideoStream, list[str]]:
-    """Pick the picture stream: the default one, then the largest, then the first."""
-    streams = [
-        stream
-        for stream in container.streams.video
-        if not stream.disposition & (Disposition.attached_pic | Disposition.timed_thumbnails)
-    ]
-    if not streams:
-        reject_without_video(name, [stream.type for stream in container.streams])
-    best = max(
-        streams,
-        key=lambda stream: (
-            bool(stream.disposition & Disposition.default),
-            stream.codec_context.width * stream.codec_context.height,
-        ),
-    )
-    notes = []
-    if len(streams) > 1:
-        notes.append(f"{len(streams)} video streams: number {streams.index(best) + 1} is used")
-    return best, notes
-
-
-def reject_without_video(name: str, kinds: Sequence[str]) -> None:
-    """Raise VideoError for a container that holds no picture stream."""
-    found = ", ".join("cover picture" if kind == "video" else kind for kind in kinds)
-    raise VideoError(
-        f"{name}: no video stream ({found or 'no streams'}). Export the clip again as MP4, H.264."
-    )
