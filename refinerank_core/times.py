@@ -13,7 +13,7 @@ MAX_TIMES = 256
 MAX_SECONDS = 10_000_000  # far past any recording; keeps every time a finite float
 
 _NUMBER = r"[-+\u2212]?(?:\d+(?:\.\d+)?|\.\d+)"
-_CLOCK = r"\d{1,4}:\d{1,2}(?::\d{1,2})?(?:\.\d+)?(?![\d:])"
+_CLOCK = r"\d{1,4}:\d{1,2}(?::\d{1,2})?(?:\.\d+)?(?!\d|:\d)"
 _SECOND = r"s(?:ec(?:ond)?s?)?\b\.?"
 _MINUTE = r"min(?:ute)?s?\b\.?"
 _UNIT = rf"(?:{_SECOND}|{_MINUTE})"
@@ -22,7 +22,7 @@ _MINUTES_SECONDS = rf"{_NUMBER}\s*{_MINUTE}\s+(?:and\s+)?{_NUMBER}\s*{_SECOND}"
 _TIME_WITH_UNIT = (
     rf"(?:{_START}(?:{_CLOCK}(?:\s*{_UNIT})?|{_MINUTES_SECONDS}|{_NUMBER}\s*-?{_UNIT}))"
 )
-_TIME = rf"(?:{_TIME_WITH_UNIT}|{_START}{_NUMBER}(?![\d:]))"
+_TIME = rf"(?:{_TIME_WITH_UNIT}|{_START}{_NUMBER}(?!\d|:\d))"
 
 _STEP = rf"\b(?:every|each)\s+(?:(?P<step>{_NUMBER})\s*-?)?(?P<unit>{_UNIT})"
 _TO = r"\s*(?:to|until|till|through|-|\u2013|\u2014)\s*"

@@ -32,6 +32,7 @@ from refinerank_core.times import parse_time, parse_times, requested_times
         pytest.param("at 9 s and at 4 s and at 9 s", (4, 9), id="ascending, once each"),
         pytest.param("at 4, 9 and 12.5 seconds", (4, 9, 12.5), id="list"),
         pytest.param("at 1:05", (65,), id="mm:ss"),
+        pytest.param("0:12: and 0:16:", (12, 16), id="mm:ss and colon"),
         pytest.param("at 1:02:03.5 and 0:10", (10, 3723.5), id="h:mm:ss"),
         pytest.param("the hook at the 12-second mark", (12,), id="hyphen"),
         pytest.param("at 2 min 5 s", (125,), id="minutes and seconds"),
