@@ -4,6 +4,7 @@ import hashlib
 import json
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -13,6 +14,7 @@ from refinerank_core.errors import WeightsError
 from refinerank_core.refinenet import RefineNet, RefineNetConfig
 
 SCHEMA = "refinerank-refinenet-1"
+_HEADER = "refinerank"
 _SHOWN_KEYS = 3
 
 
@@ -20,8 +22,9 @@ def save_refinenet(net: RefineNet, path: Path) -> None:
     """Write weights, standardiser and configuration to a .safetensors file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     tensors = {name: tensor.contiguous().cpu() for name, tensor in net.state_dict().items()}
-    header = {"schema": SCHEMA, "config": json.dumps(asdict(net.config), sort_keys=True)}
-    save_file(tensors, path, metadata=header)
+    # One entry only: safetensors writes several in a random order, and equal nets must hash equal.
+    header = json.dumps({"schema": SCHEMA, "config": asdict(net.config)}, sort_keys=True)
+    save_file(tensors, path, metadata={_HEADER: header})
 
 
 def load_refinenet(path: Path) -> RefineNet:
@@ -35,7 +38,7 @@ def load_refinenet(path: Path) -> RefineNet:
         raise WeightsError(f"{name}: no such RefineNet file. Check the profile's refinenet source.")
     try:
         with safe_open(path, framework="pt") as file:
-            header = file.metadata() or {}
+            header = _read_header((file.metadata() or {}).get(_HEADER, "{}"))
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError) as error:
         raise WeightsError(f"{name}: not a readable safetensors file. Copy it again.") from error
@@ -43,13 +46,21 @@ def load_refinenet(path: Path) -> RefineNet:
         found = header.get("schema", "no schema")
         raise WeightsError(f"{name}: schema {found}, wanted {SCHEMA}. Use a RefineNet checkpoint.")
     try:
-        config = RefineNetConfig(**json.loads(header["config"]))
+        config = RefineNetConfig(**header["config"])
         net = RefineNet(config)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise WeightsError(f"{name}: its configuration cannot be read. Copy it again.") from error
     _require_same_tensors(name, net.state_dict(), tensors)
     net.load_state_dict(tensors)
     return net.eval().requires_grad_(False)
+
+
+def _read_header(text: str) -> dict[str, Any]:
+    try:
+        header = json.loads(text)
+    except ValueError:
+        return {}
+    return header if isinstance(header, dict) else {}
 
 
 def _require_same_tensors(

@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,21 @@ from refinerank_core.errors import WeightsError
 
 _HASH_WHOLE_BELOW_BYTES = 512 * 1024 * 1024
 _SHOWN_KEYS = 3
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep transformers' progress bars and notices off the user's terminal."""
+    level = transformers_logging.get_verbosity()
+    bars = transformers_logging.is_progress_bar_enabled()
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        transformers_logging.set_verbosity(level)
+        if bars:
+            transformers_logging.enable_progress_bar()
 
 
 def load_strictly(
@@ -36,17 +53,15 @@ def load_strictly(
             missing or unknown keys.
     """
     name = Path(source).name
-    # The keys are checked below; the library's own table of them would reach the user's terminal.
-    level = transformers_logging.get_verbosity()
-    transformers_logging.set_verbosity_error()
     try:
-        model, report = model_class.from_pretrained(
-            source,
-            revision=revision,
-            dtype=dtype,
-            attn_implementation=attention,
-            output_loading_info=True,
-        )
+        with quiet():  # the keys are checked below; the library would print a table of them
+            model, report = model_class.from_pretrained(
+                source,
+                revision=revision,
+                dtype=dtype,
+                attn_implementation=attention,
+                output_loading_info=True,
+            )
     except (OSError, ValueError, KeyError, RuntimeError, TypeError) as error:
         raise WeightsError(_why_not_loaded(source, error)) from error
     except Exception as error:  # safetensors raises a class of its own that it does not export
@@ -55,8 +70,6 @@ def load_strictly(
         raise WeightsError(
             f"{name}: the weights are damaged. Copy the checkpoint again."
         ) from error
-    finally:
-        transformers_logging.set_verbosity(level)
     wrong = [
         f"{word} {', '.join(sorted(map(str, keys))[:_SHOWN_KEYS])}"
         for word, keys in (

@@ -119,14 +119,15 @@ class QwenMedVLM:
         for frame in frames:
             self._refuse_tiny(frame)
         with self._lock, torch.inference_mode():
-            found = {frame.index: self._store.get((video_key, frame.index)) for frame in frames}
-            unseen = list({f.index: f for f in frames if found[f.index] is None}.values())
+            stored = {f.index: self._store.get((video_key, f.index)) for f in frames}
+            found = {index: features for index, features in stored.items() if features is not None}
+            unseen = list({f.index: f for f in frames if f.index not in found}.values())
             for start in range(0, len(unseen), self._settings.batch):
                 group = unseen[start : start + self._settings.batch]
                 for frame, features in zip(group, self._look_at(group), strict=True):
                     found[frame.index] = features
                     self._store.put((video_key, frame.index), features)
-        return [features for frame in frames if (features := found[frame.index]) is not None]
+        return [found[frame.index] for frame in frames]
 
     def encode(
         self, frames: Sequence[Frame], times_s: Sequence[float], question: str, video_key: str
@@ -227,8 +228,8 @@ class QwenMedVLM:
                 hook.remove()
         grids = [(int(h), int(w)) for _, h, w in pixels["image_grid_thw"].tolist()]
         patches = [height * width for height, width in grids]
-        merged = output.pooler_output.split([count // merge**2 for count in patches])
-        parts = {block: states.split(patches) for block, states in caught.items()}
+        merged = torch.split(output.pooler_output, [count // merge**2 for count in patches])
+        parts = {block: torch.split(states, patches) for block, states in caught.items()}
         seen: list[VisionFeatures] = []
         for row, grid_hw in enumerate(grids):
             order = window_order(

@@ -25,6 +25,7 @@ from transformers.models.grounding_dino.image_processing_grounding_dino import (
 )
 from transformers.models.qwen2_vl.image_processing_qwen2_vl import Qwen2VLImageProcessor
 
+from refinerank_core.models.loading import quiet
 from refinerank_core.models.small_tokenizers import caption_tokenizer, chat_tokenizer
 
 
@@ -201,5 +202,6 @@ def build_detector(
 def save(model: Any, processor: Any, folder: Path) -> None:
     """Write a checkpoint directory that from_pretrained reads: safetensors, JSON, tokenizer."""
     folder.mkdir(parents=True, exist_ok=True)
-    model.save_pretrained(folder)
-    processor.save_pretrained(folder)
+    with quiet():
+        model.save_pretrained(folder)
+        processor.save_pretrained(folder)

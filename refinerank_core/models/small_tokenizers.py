@@ -1,5 +1,6 @@
 """Tokenizers of a few kilobytes for small checkpoints of the two real architectures."""
 
+import json
 import string
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -76,10 +77,8 @@ def chat_tokenizer(corpus: Iterable[str], *, vocabulary: int) -> Qwen2Tokenizer:
     )
 
 
-def _merges_of(learner: Tokenizer) -> list[tuple[str, str]]:
-    import json
-
-    merges = json.loads(learner.to_str())["model"]["merges"]
+def _merges_of(learner: Tokenizer) -> list[tuple[str, ...]]:
+    merges: list[str | list[str]] = json.loads(learner.to_str())["model"]["merges"]
     return [tuple(m.split(" ")) if isinstance(m, str) else tuple(m) for m in merges]
 
 

@@ -1,0 +1,41 @@
+"""The core's own door: `python -m refinerank_core COMMAND`.
+
+Exit codes: 0 done, 1 a fault of the input or the world (one line on stderr), 2 a wrong command
+line (argparse).
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from refinerank_core.commands import bench, ground, info, untrained
+from refinerank_core.errors import RefineRankError
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The command line, one sub-command per job."""
+    parser = argparse.ArgumentParser(
+        prog="python -m refinerank_core",
+        description="Answer procedural questions on surgical video with one box per time.",
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for command in (ground, info, bench, untrained):
+        command.add_to(commands)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and give its exit code."""
+    args = build_parser().parse_args(argv)
+    try:
+        return int(args.run(args))
+    except RefineRankError as error:
+        print(f"refinerank: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("refinerank: stopped.", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""The commands of `python -m refinerank_core`: one file each."""
