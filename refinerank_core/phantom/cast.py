@@ -39,6 +39,7 @@ class Body:
         kind: "tool", "hand" or "structure".
         draw: makes its patches.
         hand: "left" or "right" for a hand or a held tool, else None.
+        softness: blur of its shading in view units; 0 for hard things.
     """
 
     instance: int
@@ -46,6 +47,7 @@ class Body:
     kind: str
     draw: Drawer
     hand: str | None = None
+    softness: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -89,15 +89,15 @@ def cast_shadow(image: np.ndarray, patches: Sequence[Patch], strength: float) ->
     """Darken the field where the instruments keep the lamp off it, in place."""
     height, width = image.shape[:2]
     factor = max(2, round(height / 72))
-    small = np.zeros((-(-height // factor), -(-width // factor)), np.uint8)
+    dark = np.zeros((-(-height // factor), -(-width // factor)), np.uint8)
     scale = np.array([width / VIEW_WIDTH, height]) / factor * 16
     for patch in patches:
         if patch.part is not Part.DECORATION:
             points = np.rint((patch.points + SHADOW_SHIFT) * scale - 8).astype(np.int32)
-            cv2.fillPoly(small, [points], 255, cv2.LINE_AA, 4)
-    if not small.any():
+            cv2.fillPoly(dark, [points], 255, cv2.LINE_AA, 4)
+    if not dark.any():
         return
-    soft = cv2.GaussianBlur(small, (0, 0), 0.020 * height / factor)
+    soft = cv2.GaussianBlur(dark, (0, 0), 0.020 * height / factor)
     shade = cv2.bitwise_not(cv2.convertScaleAbs(soft, alpha=strength))
     light = cv2.resize(shade, (width, height), interpolation=cv2.INTER_LINEAR)
     cv2.multiply(image, cv2.merge([light] * 3), image, 1 / 255)
@@ -113,8 +113,8 @@ def spread_smoke(
     shift = np.sin(time_s * 0.11 + np.arange(2)) * 12 + weather.wind
     crop = np.array([[1, 0, -14 - shift[0]], [0, 1, -8 - shift[1] * 0.5]], np.float32)
     cloud = cv2.warpAffine(weather.smoke, crop, (100, 56), borderMode=cv2.BORDER_REFLECT)
-    veil = (cloud * (255 * density)).astype(np.uint8)
-    veil = cv2.resize(veil, (width, height), interpolation=cv2.INTER_CUBIC)
+    thin = (cloud * (255 * density)).astype(np.uint8)
+    veil = cv2.resize(thin, (width, height), interpolation=cv2.INTER_CUBIC)
     veil3 = cv2.merge([veil] * 3)
     kept = cv2.multiply(image, cv2.bitwise_not(veil3), scale=1 / 255)
     cv2.add(kept, cv2.multiply(veil3, np.array([*tint, 0.0]), scale=1 / 255), image)

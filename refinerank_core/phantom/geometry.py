@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -34,27 +35,38 @@ def unit(vector: np.ndarray) -> np.ndarray:
 
 def smooth_closed(points: np.ndarray, per_segment: int = 8) -> np.ndarray:
     """Round a closed (N, 2) polygon with a Catmull-Rom spline: (N * per_segment, 2)."""
-    before, after = np.roll(points, 1, axis=0), np.roll(points, -1, axis=0)
-    beyond = np.roll(points, -2, axis=0)
-    return _catmull_rom(before, points, after, beyond, per_segment)
+    return np.asarray(_spline_basis(len(points), per_segment, True) @ points)
 
 
 def smooth_open(points: np.ndarray, per_segment: int = 8) -> np.ndarray:
     """Round an open (N, 2) polyline with a Catmull-Rom spline that keeps both ends."""
-    padded = np.concatenate((points[:1], points, points[-1:]))
-    curve = _catmull_rom(padded[:-3], padded[1:-2], padded[2:-1], padded[3:], per_segment)
-    return np.concatenate((curve, points[-1:]))
+    return np.asarray(_spline_basis(len(points), per_segment, False) @ points)
 
 
-def _catmull_rom(
-    p0: np.ndarray, p1: np.ndarray, p2: np.ndarray, p3: np.ndarray, per_segment: int
-) -> np.ndarray:
-    t = np.linspace(0.0, 1.0, per_segment, endpoint=False)[None, :, None]
-    a, b, c, d = (p[:, None, :] for p in (p0, p1, p2, p3))
-    curve = 0.5 * (
-        2 * b + (c - a) * t + (2 * a - 5 * b + 4 * c - d) * t**2 + (3 * b - a - 3 * c + d) * t**3
+@lru_cache(maxsize=64)
+def _spline_basis(count: int, per_segment: int, closed: bool) -> np.ndarray:
+    """Return the matrix that takes count control points to the points of their spline."""
+    t = np.linspace(0.0, 1.0, per_segment, endpoint=False)
+    weights = 0.5 * np.stack(
+        (
+            -t + 2 * t**2 - t**3,
+            2 - 5 * t**2 + 3 * t**3,
+            t + 4 * t**2 - 3 * t**3,
+            -(t**2) + t**3,
+        ),
+        axis=1,
     )
-    return np.asarray(curve.reshape(-1, 2))
+    segments = count if closed else count - 1
+    basis = np.zeros((segments * per_segment + (not closed), count))
+    for segment in range(segments):
+        rows = slice(segment * per_segment, (segment + 1) * per_segment)
+        for step in range(4):
+            control = segment + step - 1
+            column = control % count if closed else min(max(control, 0), count - 1)
+            basis[rows, column] += weights[:, step]
+    if not closed:
+        basis[-1, -1] = 1.0
+    return basis
 
 
 def blob(
@@ -70,30 +82,34 @@ def blob(
 def ribbon(path: np.ndarray, half_widths: Sequence[float] | np.ndarray) -> np.ndarray:
     """Return the outline of a stroke along an open (N, 2) path, round at its end."""
     path = np.asarray(path, dtype=np.float64)
-    return stroke_outline(path, slopes(path), np.asarray(half_widths, dtype=np.float64))
+    half = np.asarray(half_widths, dtype=np.float64)
+    return np.asarray(stroke_outlines(path, half, np.ones(1), np.zeros((1, 2)))[0])
 
 
-def slopes(path: np.ndarray) -> np.ndarray:
-    """Return the (N, 2) unit direction of an open path at each of its points."""
-    step = np.empty_like(path)
-    step[1:-1] = path[2:] - path[:-2]
-    step[0], step[-1] = path[1] - path[0], path[-1] - path[-2]
-    step /= np.sqrt((step * step).sum(axis=1))[:, None] + 1e-12
-    return step
+def stroke_outlines(
+    path: np.ndarray, half: np.ndarray, reaches: np.ndarray, shifts: np.ndarray
+) -> np.ndarray:
+    """Return nested outlines of a stroke, round at its end: (L, 2 N + 5, 2).
 
-
-def stroke_outline(path: np.ndarray, slope: np.ndarray, half: np.ndarray) -> np.ndarray:
-    """Return the outline of a stroke whose slopes are known already: (2 N + 5, 2)."""
+    Args:
+        path: (N, 2) open path.
+        half: (N,) half widths.
+        reaches: (L,) share of the half width that each outline keeps.
+        shifts: (L, 2) by how much each is moved.
+    """
     count = len(path)
-    outline = np.empty((2 * count + 5, 2))
-    side = np.empty_like(path)
-    side[:, 0], side[:, 1] = -slope[:, 1] * half, slope[:, 0] * half
-    outline[:count] = path + side
-    outline[count : count + 5] = (
-        path[-1] + CAP_ALONG * (slope[-1] * half[-1]) + CAP_ACROSS * side[-1]
-    )
-    outline[count + 5 :] = (path - side)[::-1]
-    return outline
+    slope = np.empty_like(path)
+    slope[1:-1] = path[2:] - path[:-2]
+    slope[0], slope[-1] = path[1] - path[0], path[-1] - path[-2]
+    slope /= np.sqrt(slope[:, :1] ** 2 + slope[:, 1:] ** 2) + 1e-12
+    side = slope[:, ::-1] * half[:, None]
+    side[:, 0] *= -1.0
+    spokes = np.empty((2 * count + 5, 2))
+    spokes[:count] = side
+    spokes[count : count + 5] = CAP_ALONG * (slope[-1] * half[-1]) + CAP_ACROSS * side[-1]
+    spokes[count + 5 :] = -side[::-1]
+    spine = np.concatenate((path, path[-1:].repeat(5, axis=0), path[::-1]))
+    return np.asarray(spine + shifts[:, None] + reaches[:, None, None] * spokes)
 
 
 CAP_TURN = np.linspace(np.pi / 2, -np.pi / 2, 7)[1:-1, None]

@@ -10,7 +10,14 @@ from typing import Protocol
 import cv2
 import numpy as np
 
-from refinerank_core.phantom import laparoscopy_cast, laparoscopy_field
+from refinerank_core.phantom import (
+    endoscopy_cast,
+    endoscopy_field,
+    laparoscopy_cast,
+    laparoscopy_field,
+    open_cast,
+    open_field,
+)
 from refinerank_core.phantom.camera import Camera, Lens, apply, field_maps
 from refinerank_core.phantom.cast import Actor
 from refinerank_core.phantom.effects import (
@@ -26,7 +33,7 @@ from refinerank_core.phantom.field import FieldPlan
 from refinerank_core.phantom.geometry import VIEW_CENTRE, Colour, stream
 from refinerank_core.phantom.motion import Phase
 from refinerank_core.phantom.raster import Raster
-from refinerank_core.phantom.shapes import Patch, paint_patches
+from refinerank_core.phantom.shapes import Patch, paint_patches, paint_soft
 from refinerank_core.phantom.tissue import Tissue, TissueCanvas
 from refinerank_core.phantom.truth import FrameTruth, ObjectTruth, side_of
 from refinerank_core.phantom.vocabulary import PROCEDURES
@@ -71,6 +78,10 @@ KINDS = MappingProxyType(
         PROCEDURES[0]: Procedure(
             laparoscopy_field, laparoscopy_cast, 0.7, 1.0, 1.0, (206.0, 200.0, 200.0)
         ),
+        PROCEDURES[1]: Procedure(
+            endoscopy_field, endoscopy_cast, 0.5, 0.8, 0.7, (222.0, 216.0, 206.0)
+        ),
+        PROCEDURES[2]: Procedure(open_field, open_cast, 0.0, 0.15, 0.5, (214.0, 214.0, 214.0)),
     }
 )
 
@@ -201,19 +212,22 @@ class Scene:
         cast_shadow(image, [p for bodies in drawn for body in bodies for p in body], 0.55)
         before = self.camera.to_view(time_s - SHUTTER_S)
         for actor, bodies in zip(self.actors, drawn, strict=True):
-            patches = [patch for body in bodies for patch in body]
+            if not any(bodies):
+                continue
             tip = apply(to_view, actor.tip_at(time_s))
             moved = tip - apply(before, actor.tip_at(time_s - SHUTTER_S))
             heading = tip - apply(to_view, actor.pivot)
-            patches += water(actor, time_s, tip, float(np.arctan2(heading[1], heading[0])))
-            if not patches or float(np.hypot(*moved)) < FAST:
-                paint_patches(image, patches)
+            jets = water(actor, time_s, tip, float(np.arctan2(heading[1], heading[0])))
+            if float(np.hypot(*moved)) < FAST:
+                _paint_actor(image, actor, bodies, jets)
                 continue
-            steps = [_moved(patches, moved * share) for share in (-0.5, -0.17, 0.17, 0.5)]
-            copies = [image.copy() for _ in steps]
-            for copy, step in zip(copies, steps, strict=True):
-                paint_patches(copy, step)
-            image[:] = np.mean(copies, axis=0).astype(np.uint8)
+            blend = np.zeros(image.shape, np.float32)
+            for share in (-0.5, -0.17, 0.17, 0.5):
+                copy = image.copy()
+                shifted = [_moved(body, moved * share) for body in bodies]
+                _paint_actor(copy, actor, shifted, jets)
+                cv2.accumulate(copy, blend)
+            cv2.convertScaleAbs(blend, image, 0.25)
 
     def _through_lens(self, image: np.ndarray, sheets: _Sheets, time_s: float) -> np.ndarray:
         """Return the picture after smoke, blur, exposure and the circle."""
@@ -296,6 +310,17 @@ class _Sheets:
     tissue: Tissue
     gains: np.ndarray
     hidden: np.ndarray | None
+
+
+def _paint_actor(
+    image: np.ndarray, actor: Actor, bodies: Sequence[list[Patch]], jets: list[Patch]
+) -> None:
+    for body, patches in zip(actor.bodies, bodies, strict=True):
+        if body.softness:
+            paint_soft(image, patches, body.softness)
+        else:
+            paint_patches(image, patches)
+    paint_patches(image, jets)
 
 
 def _moved(patches: Sequence[Patch], offset: np.ndarray) -> list[Patch]:

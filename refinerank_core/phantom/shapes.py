@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import NamedTuple
 
 import cv2
 import numpy as np
 
-from refinerank_core.phantom.geometry import LIGHT, Colour, rotation, slopes, stroke_outline
+from refinerank_core.phantom.geometry import LIGHT, Colour, rotation, stroke_outlines
 
 
 class Part(Enum):
@@ -92,22 +93,28 @@ def tube(
         part: what the bar counts as.
         levels: shading steps.
     """
-    patches = []
-    for level in range(levels):
-        share = level / (levels - 1)
-        reach = 1.0 - 0.92 * share**0.8
-        middle = 0.5 * light * (1.0 - reach)
-        low, high = middle - reach, middle + reach
-        points = np.array(
-            [
-                [ends_x[0], half_widths[0] * low],
-                [ends_x[1], half_widths[1] * low],
-                [ends_x[1], half_widths[1] * high],
-                [ends_x[0], half_widths[0] * high],
-            ]
-        )
-        patches.append(Patch(points, metal.at(share), part if level == 0 else Part.DECORATION))
+    share = np.linspace(0.0, 1.0, levels)
+    reach = 1.0 - 0.92 * share**0.8
+    middle = 0.5 * light * (1.0 - reach)
+    across = np.stack((middle - reach, middle - reach, middle + reach, middle + reach), axis=1)
+    start, end = half_widths
+    corners = np.empty((levels, 4, 2))
+    corners[:, :, 0] = (ends_x[0], ends_x[1], ends_x[1], ends_x[0])
+    corners[:, :, 1] = across * (start, end, end, start)
+    return nested(corners, metal, part)
+
+
+def nested(outlines: np.ndarray, metal: Metal, part: Part) -> list[Patch]:
+    """Outlines (L, N, 2) one inside the other, coloured from rim to highlight."""
+    colours = ramp(metal, len(outlines))
+    patches = [Patch(points, colour) for points, colour in zip(outlines, colours, strict=True)]
+    patches[0] = Patch(outlines[0], colours[0], part)
     return patches
+
+
+@lru_cache(maxsize=512)
+def ramp(metal: Metal, levels: int) -> tuple[Colour, ...]:
+    return tuple(metal.at(level / (levels - 1)) for level in range(levels))
 
 
 def chain(
@@ -130,14 +137,9 @@ def chain(
         levels: shading steps.
     """
     half = np.asarray(half_widths, dtype=np.float64)
-    slope, bulk = slopes(path), 0.42 * float(half.mean())
-    patches = []
-    for level in range(levels):
-        share = level / (levels - 1)
-        reach = 1.0 - 0.82 * share
-        points = stroke_outline(path + (bulk * (1.0 - reach)) * light, slope, half * reach)
-        patches.append(Patch(points, metal.at(share), part if level == 0 else Part.DECORATION))
-    return patches
+    reaches = np.linspace(1.0, 0.18, levels)
+    shifts = (0.42 * float(half.mean()) * (1.0 - reaches))[:, None] * light
+    return nested(stroke_outlines(path, half, reaches, shifts), metal, part)
 
 
 def bevelled(points: np.ndarray, metal: Metal, light: np.ndarray, part: Part) -> list[Patch]:
@@ -169,12 +171,18 @@ def placed(patches: Sequence[Patch], angle: float, at: np.ndarray, scale: float)
 
 def paint_patches(image: np.ndarray, patches: Sequence[Patch]) -> None:
     """Draw patches in view units on a (H, W, 3) uint8 picture, antialiased."""
-    if not patches:
-        return
     height, width = image.shape[:2]
     scale = np.array([width * 9 / 16, height]) * 16.0
-    joined = np.concatenate([patch.points for patch in patches]) * scale - 8.0
-    corners = np.rint(joined).astype(np.int32)
+    _paint_scaled(image, patches, scale, np.zeros(2))
+
+
+def _paint_scaled(
+    image: np.ndarray, patches: Sequence[Patch], scale: np.ndarray, origin: np.ndarray
+) -> None:
+    if not patches:
+        return
+    joined = np.concatenate([patch.points for patch in patches])
+    corners = np.rint((joined - origin) * scale - 8.0).astype(np.int32)
     start = 0
     for patch in patches:
         points = corners[start : start + len(patch.points)]
@@ -183,6 +191,33 @@ def paint_patches(image: np.ndarray, patches: Sequence[Patch]) -> None:
             cv2.fillPoly(image, [points], patch.colour, cv2.LINE_AA, 4)
         else:
             _blend(image, points, patch)
+
+
+def paint_soft(image: np.ndarray, patches: Sequence[Patch], softness: float) -> None:
+    """Draw patches as one soft thing: shading blurred by softness (view units), edges sharp."""
+    height, width = image.shape[:2]
+    solid = [patch for patch in patches if patch.part is not Part.DECORATION]
+    if not solid:
+        return
+    scale = np.array([width * 9 / 16, height]) * 16.0
+    corners = [np.rint(patch.points * scale - 8.0).astype(np.int32) for patch in solid]
+    joined = np.concatenate(corners)
+    x0, y0 = np.clip(joined.min(axis=0) // 16 - 2, 0, (width, height))
+    x1, y1 = np.clip(joined.max(axis=0) // 16 + 3, 0, (width, height))
+    if x1 - x0 < 2 or y1 - y0 < 2:
+        return
+    layer = np.empty((y1 - y0, x1 - x0, 3), np.uint8)
+    layer[:] = np.asarray(solid[-1].colour, np.uint8)
+    shift = np.array([x0, y0]) / (scale / 16.0)
+    _paint_scaled(layer, patches, scale, shift)
+    layer = np.asarray(cv2.GaussianBlur(layer, (0, 0), max(0.35, softness * height)))
+    mask = np.zeros(layer.shape[:2], np.uint8)
+    for points in corners:
+        cv2.fillPoly(mask, [points - np.array([x0, y0], np.int32) * 16], 255, cv2.LINE_AA, 4)
+    under = image[y0:y1, x0:x1]
+    share = cv2.merge([mask] * 3)
+    kept = cv2.multiply(under, cv2.bitwise_not(share), scale=1 / 255)
+    image[y0:y1, x0:x1] = cv2.add(kept, cv2.multiply(layer, share, scale=1 / 255))
 
 
 def _blend(image: np.ndarray, points: np.ndarray, patch: Patch) -> None:

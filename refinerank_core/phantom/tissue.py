@@ -121,7 +121,7 @@ class TissueCanvas:
         self.albedo[area] += (colour - self.albedo[area]) * alpha[..., None]
         swell = material.bulge * self._dome(solid, material.reach)
         height = (-swell if sunk else swell) + relief[area] * material.relief
-        self.relief[area] += (height - self.relief[area] * 0.6) * alpha
+        self.relief[area] += (height - self.relief[area] * 0.85) * alpha
         self.gloss[area] += (material.gloss - self.gloss[area]) * alpha
         if label:
             self.labels[area][solid > 127] = label
