@@ -25,6 +25,7 @@ class Footage:
 
     Attributes:
         files: what is hashed, in frame order.
+        hash_names: whether the files' names are part of what is hashed (a folder's frames).
         times_s: (T,) float64, rising from 0.
         end_s: end of the last frame.
         key_frames: frame indices where decoding can start.
@@ -36,6 +37,7 @@ class Footage:
     """
 
     files: tuple[Path, ...]
+    hash_names: bool
     times_s: Float64
     end_s: float
     key_frames: tuple[int, ...]

@@ -13,6 +13,12 @@ from av.video.reformatter import Interpolation
 
 from refinerank_core.structures import Image
 
+_TURNS = {  # counter-clockwise degrees: transpose, flip x, flip y
+    0: (False, False, False),
+    90: (True, False, True),
+    180: (False, True, True),
+    270: (True, True, False),
+}
 _SAR_RANGE = (Fraction(1, 4), Fraction(4))  # outside it the tag is a writer's mistake
 
 
@@ -83,7 +89,10 @@ def read_display(frame: VideoFrame, sample_aspect: Fraction | None) -> tuple[Dis
 
 def _read_turn(frame: VideoFrame) -> tuple[bool, bool, bool] | None:
     """Transpose, flip x, flip y of the display matrix; None when it is no quarter turn."""
-    matrix = cast(Mapping[str, Buffer], frame.side_data).get("DISPLAYMATRIX")
+    try:
+        matrix = cast(Mapping[str, Buffer], frame.side_data).get("DISPLAYMATRIX")
+    except ValueError:  # side data of a kind that PyAV has no name for hides the rest
+        return _TURNS.get(frame.rotation % 360)
     if matrix is None:
         return False, False, False
     a, b, _, c, d, *_ = struct.unpack("=9i", bytes(matrix)[:36])  # x' = ax + cy, y' = bx + dy

@@ -9,10 +9,9 @@ from av.error import FFmpegError
 from refinerank_core.errors import VideoError
 from refinerank_core.footage import Footage
 from refinerank_core.frame_display import read_display, show
-from refinerank_core.frame_stream import open_input
+from refinerank_core.frame_stream import PICTURE_SUFFIXES, open_input
 from refinerank_core.structures import Image
 
-_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff"})
 _NUMBERED = re.compile(r"(?P<stem>.*_)?(?P<number>[0-9]+)")
 
 
@@ -61,6 +60,7 @@ def open_folder(folder: Path, name: str, fps: float) -> Footage:
     period_s = float(times_s[-1] - times_s[-2]) if len(files) > 1 else 1 / fps
     return Footage(
         files=files,
+        hash_names=True,
         times_s=times_s,
         end_s=float(times_s[-1]) + period_s,
         key_frames=tuple(range(len(files))),
@@ -78,7 +78,9 @@ def _numbered(folder: Path, name: str) -> tuple[list[int], tuple[Path, ...], tup
         pictures = [
             path
             for path in folder.iterdir()
-            if path.suffix.lower() in _SUFFIXES and not path.name.startswith(".") and path.is_file()
+            if path.suffix.lower() in PICTURE_SUFFIXES
+            and not path.name.startswith(".")
+            and path.is_file()
         ]
     except OSError as error:
         raise VideoError(f"{name}: the folder cannot be read. Check its rights.") from error

@@ -1,6 +1,7 @@
 """Decoding exactly the asked picture: start at a key picture before it, stop when it comes."""
 
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,8 @@ from av.video.stream import VideoStream
 
 from refinerank_core.frame_table import FrameTable, read_packets
 from refinerank_core.gop_cache import GopCache
+
+PICTURE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff"})
 
 # Playlists and scripts that make FFmpeg read other files or the network are left out on purpose.
 _FORMATS = (
@@ -26,9 +29,11 @@ _EARLY_S = (0, 1, 10)  # how far before the key picture to seek; then the start 
 
 def open_input(path: Path) -> InputContainer:
     """Open a local file for reading; only known video formats, never anything it points to."""
-    return open_container(
-        f"file:{path}", options={"protocol_whitelist": "file", "format_whitelist": _FORMATS}
-    )
+    options = {"protocol_whitelist": "file", "format_whitelist": _FORMATS}
+    if "%" in path.name and path.suffix.lower() in PICTURE_SUFFIXES:
+        # by its name FFmpeg would take still%03d.png for a numbered series
+        return open_container(BytesIO(path.read_bytes()), "r", options=options)
+    return open_container(f"file:{path}", options=options)
 
 
 class FrameStream:

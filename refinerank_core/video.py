@@ -50,6 +50,7 @@ class Video:
         self.codec = footage.codec
         self.warnings = footage.warnings
         self._files = footage.files
+        self._hash_names = footage.hash_names
         self._source = footage.source
         self._lock = RLock()
         self._sha256: str | None = None
@@ -78,10 +79,18 @@ class Video:
         """Hash of the content, hex, read through the whole file once, when first asked for.
 
         A file: of its bytes. A folder: over each frame's name and bytes in frame order.
+
+        Raises:
+            VideoError: the file is gone or cannot be read any more.
         """
         with self._lock:
             if self._sha256 is None:
-                self._sha256 = _hash_files(self._files)
+                try:
+                    self._sha256 = _hash_files(self._files, self._hash_names)
+                except OSError as error:
+                    raise VideoError(
+                        f"{self.name}: the file can no longer be read. Open the clip again."
+                    ) from error
             return self._sha256
 
     def read_frame(self, index: int) -> Frame:
@@ -219,10 +228,10 @@ def _on_disk(path: Path, name: str) -> Path:
         raise VideoError(f"{name}: the path cannot be read. Check it and its rights.") from error
 
 
-def _hash_files(files: Sequence[Path]) -> str:
+def _hash_files(files: Sequence[Path], with_names: bool) -> str:
     digest = hashlib.sha256()
     for path in files:
-        if len(files) > 1:
+        if with_names:
             digest.update(unicodedata.normalize("NFC", path.name).encode() + b"\0")
         with path.open("rb") as file:
             while chunk := file.read(_HASH_CHUNK_BYTES):

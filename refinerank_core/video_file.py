@@ -75,6 +75,7 @@ def open_file(path: Path, name: str, cache_bytes: int) -> Footage:
         cache = GopCache(cache_bytes)
         return Footage(
             files=(path,),
+            hash_names=False,
             times_s=table.times_s,
             end_s=0.0 if still else table.end_s,
             key_frames=tuple(int(index) for index in np.flatnonzero(table.key)),
