@@ -10,11 +10,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from math import isfinite
 
+from refinerank_core.boxes import Corners
 from refinerank_core.errors import QuestionError
 from refinerank_core.times import parse_time
-
-Corners = tuple[float, float, float, float]
-"""x0, y0, x1, y1 in the space that the model speaks; not clipped."""
 
 MAX_CHARACTERS = 100_000  # no model answers at such length; what follows is not read
 

@@ -8,8 +8,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from refinerank_core.answer_reader import AnswerReader, Corners
-from refinerank_core.boxes import clip_to_frame, rescale
+from refinerank_core.answer_reader import AnswerReader
+from refinerank_core.boxes import Corners, clip_to_frame, rescale
 
 AnswerSpace = Literal["pixels", "resized", "thousand", "unit"]
 """How a model counts: pixels of the frame, pixels of the picture as its processor resized it,

@@ -15,6 +15,9 @@ from refinerank_core.structures import Bool, Float32, Float64
 
 Boxes = NDArray[np.floating[Any]]  # (..., 4); any float width comes in, float32 goes out
 
+Corners = tuple[float, float, float, float]
+"""One box as plain numbers, x0 y0 x1 y1 in a unit that its owner states."""
+
 DELTA_BOUNDS = (0.5, 0.5, log(2.0), log(2.0))
 """Largest move of a centre in box widths and heights, largest log ratio of the sides."""
 
