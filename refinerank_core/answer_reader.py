@@ -79,7 +79,8 @@ class AnswerReader:
         self.repaired = 0
         self.unread = 0
         self._time: float | None = None  # the time in force for boxes that follow
-        self._time_spent = False  # it has a box; the next word ends its reach
+        self._time_spent = False  # it has a box; the next word or object ends its reach
+        self._time_level = 0  # how many brackets were open when it was named
         self._reference = ""
         self._objects: list[_Object] = []
         self._depth = 0  # open square brackets
@@ -139,6 +140,8 @@ class AnswerReader:
     def _on_open(self, bracket: str) -> None:
         self._end_run("open")
         if bracket == "{":
+            if self._time_spent and self._level() <= self._time_level:
+                self._time = None
             outer = self._objects[-1] if self._objects else _Object()
             self._objects.append(_Object(outer.time_s, outer.label))
         self._depth += bracket == "["
@@ -156,6 +159,9 @@ class AnswerReader:
             self._depth = max(0, self._depth - 1)
         elif opener == "{" and self._objects:
             self._close_object()
+
+    def _level(self) -> int:
+        return self._depth + len(self._objects)
 
     def _run_opener(self) -> str:
         """The bracket right before the numbers read so far, or ""."""
@@ -190,8 +196,10 @@ class AnswerReader:
     def _set_time(self, time_s: float | None) -> None:
         """Put a time in force; the end of a range ("1.0-29.0 seconds") is not one."""
         is_range_end = self._trail[1] in ("dash", "to") and self._trail[0] in ("number", "time")
-        self._time = None if is_range_end else time_s
+        usable = time_s is not None and isfinite(time_s) and not is_range_end
+        self._time = time_s if usable else None
         self._time_spent = False
+        self._time_level = self._level()
         self._note("time")
 
     def _end_time(self) -> None:
@@ -260,8 +268,10 @@ class AnswerReader:
             self._objects[-1].boxes.append(box)
 
     def _close_object(self) -> None:
-        """Hand what the keys of an object said to its boxes."""
+        """Hand what the keys of an object said to its boxes; a time that it named ends with it."""
         closed = self._objects.pop()
+        if self._level() < self._time_level:
+            self._time = None
         for box in closed.boxes:
             box.time_s = box.time_s if closed.time_s is None else closed.time_s
             box.label = closed.label or box.label

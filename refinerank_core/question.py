@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from refinerank_core.caption import clean_phrases
+from refinerank_core.caption import clean_phrases, labels_as_typed
 from refinerank_core.errors import QuestionError
 from refinerank_core.structures import Question
 from refinerank_core.times import requested_times
@@ -29,10 +29,17 @@ GENERIC = frozenset(
 
 _MARKERS = re.compile(r"<\|[^<>|]{1,40}\|>|</?(?:video|image)>", re.IGNORECASE)
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.IGNORECASE | re.DOTALL)
+_ASK = r"(?:track|locate|localize|find|detect|segment|identify|follow|mark|highlight|outline|show)"
 _TARGET = re.compile(
-    r"\b(?:bounding\s+box(?:es)?\s+(?:for|of|around)|where\s+(?:is|are)|track(?:ing)?|locat(?:e|ing)"
-    r"|find|detect|localiz(?:e|ing))\s+(?P<named>[^.,;:?!\n]+)"
+    r"\b(?:bounding\s+box(?:es)?\s+(?:for|of|around)|where(?:\s+is|\s+are|'s)"
+    rf"|{_ASK}(?:\s+and\s+{_ASK})*|(?:location|position)s?\s+of)\s+(?P<named>[^.,;:?!\n]+)"
     r"|\b(?:which|what)\s+(?P<asked>(?:[\w-]+\s+){1,4}?)(?:is|are|was|were|does|do|has|have)\b",
+    re.IGNORECASE,
+)
+# A text that begins so, or asks, is a sentence; any other short one is taken for the thing itself.
+_SENTENCE = re.compile(
+    r"^(?:what|which|who|when|why|how|is|are|do|does|can|could|please|describe|explain|count|list"
+    r"|give|provide|tell|summari[sz]e|answer|from|between|every|at|where|find|track|locate)\b|[?!]",
     re.IGNORECASE,
 )
 _LEADING = re.compile(
@@ -44,7 +51,7 @@ _LEADING = re.compile(
 _TARGET_ENDS = re.compile(
     r"\s+(?:(?:from|between|at|every|in|on|during|throughout|when|while|that|which|who|as|across"
     r"|over|until|used|is|are|was|were|with|using|before|after|within|for|located|visible)\b"
-    r"|\w+ing\s+(?:the|an?|this|that|its|tissue)\b).*$",
+    r"|[\d.:]+\s*(?:s|sec|seconds?|minutes?)\b|\w+ing\s+(?:the|an?|this|that|its|tissue)\b).*$",
     re.IGNORECASE | re.DOTALL,
 )
 _AND = re.compile(r"\s+(?:and|or)\s+(?:the\s+|an?\s+)?", re.IGNORECASE)
@@ -150,14 +157,23 @@ def _is_phrase(phrase: str) -> bool:
 
 def _targets(text: str) -> list[str]:
     """What the question asks for, one entry a thing; the default where it does not say."""
-    for match in _TARGET.finditer(text):
-        named = re.sub(r"[\"'`\u201c\u201d\u2018\u2019]", "", match["named"] or match["asked"])
-        words = f" {named.strip()}"
-        targets = [_bare(part) for part in _AND.split(_TARGET_ENDS.sub("", words).strip())]
-        found = [target for target in dict.fromkeys(targets) if clean_phrases([target])]
-        if found and not all(target.lower() in GENERIC for target in found):
+    named = [match["named"] or match["asked"] for match in _TARGET.finditer(text)]
+    if not named and not _SENTENCE.search(text):
+        named = [_bare_list(text)]
+    for words in named:
+        plain = re.sub(r"[\"'`\u201c\u201d\u2018\u2019]", "", words).strip()
+        things = [_bare(part) for part in _AND.split(_TARGET_ENDS.sub("", f" {plain}").strip())]
+        found = [thing for thing in dict.fromkeys(things) if clean_phrases([thing])]
+        if found and not all(_is_generic(thing.lower()) for thing in found):
             return found[:MAX_PHRASES]
     return [DEFAULT_TARGET]
+
+
+def _bare_list(text: str) -> str:
+    """The things of a text that is nothing but a list of them, joined by "and"."""
+    labels = labels_as_typed(text).values()
+    things = [_TARGET_ENDS.sub("", f" {label}").strip() for label in labels]
+    return " and ".join(thing for thing in things if _is_phrase(" ".join(clean_phrases([thing]))))
 
 
 def _bare(words: str) -> str:
@@ -176,5 +192,10 @@ def _rule_phrases(targets: list[str]) -> tuple[str, ...]:
 def _pick(phrases: Iterable[str]) -> tuple[str, ...]:
     """At most MAX_PHRASES, generic ones only where no other is left."""
     distinct = tuple(dict.fromkeys(phrases))
-    named = [phrase for phrase in distinct if phrase.removeprefix("visible ") not in GENERIC]
-    return tuple(named or distinct)[:MAX_PHRASES]
+    named = tuple(phrase for phrase in distinct if not _is_generic(phrase))
+    return (named or distinct)[:MAX_PHRASES]
+
+
+def _is_generic(phrase: str) -> bool:
+    """Whether a phrase stands in GENERIC, in the plural or as "visible" too."""
+    return bool({phrase, phrase.removeprefix("visible ").removesuffix("s")} & GENERIC)

@@ -183,6 +183,18 @@ def test_boxes_are_read_in_their_order(text: str, boxes: list[Box]) -> None:
             id="JSON lines with a time key",
         ),
         pytest.param(
+            '{"12.5": [1, 2, 3, 4]}\n{"bbox_2d": [5, 6, 7, 8]}',
+            [(12.5, (1, 2, 3, 4))],
+            1,
+            id="a key's time ends with its object",
+        ),
+        pytest.param(
+            '1 s: {"bbox_2d": [1, 2, 3, 4]}\n{"bbox_2d": [5, 6, 7, 8]}',
+            [(1, (1, 2, 3, 4))],
+            1,
+            id="a time before an object ends with it",
+        ),
+        pytest.param(
             '12.5 seconds: [{"bbox_2d": [1, 2, 3, 4], "label": "a"}]',
             [(12.5, (1, 2, 3, 4))],
             0,
