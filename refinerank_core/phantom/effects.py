@@ -43,8 +43,8 @@ class Weather:
         cloud = fractal(rng, (128, 72), cells=3, octaves=3)
         return Weather(
             smoke=np.clip(0.5 + 0.32 * cloud, 0, 1).astype(np.float32),
-            smoke_gain=smoky * float(rng.uniform(0.0, 0.55)),
-            haze=smoky * float(rng.choice([0.0, rng.uniform(0.02, 0.14)])),
+            smoke_gain=smoky * float(rng.uniform(0.0, 0.42)),
+            haze=smoky * float(rng.choice([0.0, rng.uniform(0.02, 0.12)], p=[0.65, 0.35])),
             bleeding=bloody * float(rng.uniform(0.05, 0.5)),
             wind=rng.uniform(-5, 5, 2),
         )

@@ -74,9 +74,21 @@ def paint(canvas: TissueCanvas, plan_: FieldPlan, rng: np.random.Generator) -> T
     _net(canvas, rng, 26, looks["mucosa"].dark)
     canvas.albedo *= np.clip((distance - 0.05) / 0.42, 0.04, 1.0)[..., None] ** 0.8
     canvas.gloss *= np.clip(distance * 2 - 0.2, 0.0, 1.0)
+    canvas.albedo *= (1.0 - 0.16 * np.clip(-folds, 0, 1.5))[..., None]
     outline = plan_.outlines
-    canvas.paint(outline["rim"], mid, looks["rim"], mid, softness=0.006, shade=0.25)
-    canvas.paint(outline["bed"], fibres, looks["bed"], fibres, label=2, sunk=True, shade=0.3)
+    canvas.paint(outline["rim"], mid, looks["rim"], mid, softness=0.010, shade=0.25)
+    bed_tone = fibres * 0.9 + broad * 0.5
+    canvas.paint(
+        outline["bed"],
+        bed_tone,
+        looks["bed"],
+        fibres,
+        label=2,
+        sunk=True,
+        softness=0.007,
+        shade=0.3,
+    )
+    _strands(canvas, rng, outline["bed"])
     paths: list[np.ndarray] = []
     widths: list[float] = []
     middle = outline["bed"].mean(axis=0)
@@ -94,6 +106,22 @@ def paint(canvas: TissueCanvas, plan_: FieldPlan, rng: np.random.Generator) -> T
     canvas.strokes(dots, [0.016] * len(dots), (238, 226, 206), strength=0.8, raised=0.002)
     canvas.strokes(dots, [0.007] * len(dots), (92, 60, 44), strength=0.8)
     return canvas.lit(rng)
+
+
+def _strands(canvas: TissueCanvas, rng: np.random.Generator, bed: np.ndarray) -> None:
+    """Stretch pale fibres over the bared layer and char its rim here and there."""
+    middle, count = bed.mean(axis=0), len(bed)
+    paths = []
+    for _ in range(26):
+        near, far = bed[int(rng.integers(count))], bed[int(rng.integers(count))]
+        start = middle + (near - middle) * rng.uniform(0.2, 0.95)
+        end = start + (far - start) * rng.uniform(0.2, 0.5)
+        paths.append(np.stack((start, (start + end) / 2 + rng.normal(0, 0.02, 2), end)))
+    widths = [float(width) for width in rng.uniform(0.003, 0.008, len(paths))]
+    canvas.strokes(paths, widths, (244, 238, 236), strength=0.4, raised=0.0015)
+    first = int(rng.integers(count))
+    burnt = np.roll(bed, -first, axis=0)[: count // 3]
+    canvas.strokes([burnt], [0.014], (96, 62, 40), strength=0.5, softness=0.006)
 
 
 def _folds(

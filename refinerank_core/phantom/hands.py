@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -82,6 +83,23 @@ def hand(glove: Glove, side: str, pose: str, light: float, grip_x: float) -> lis
         light: light_across of the arm.
         grip_x: where the fingertips meet, in the frame of the held thing.
     """
+    dark, tilts = _template(glove, side, pose, grip_x)
+    return [
+        Patch(patch.points + light * tilt, patch.colour, patch.part)
+        for patch, tilt in zip(dark, tilts, strict=True)
+    ]
+
+
+@lru_cache(maxsize=64)
+def _template(
+    glove: Glove, side: str, pose: str, grip_x: float
+) -> tuple[list[Patch], list[np.ndarray]]:
+    """Return the hand under light 0, and how its points move per unit of light: linearly."""
+    dark, lit = (_shaped(glove, side, pose, light, grip_x) for light in (0.0, 1.0))
+    return dark, [b.points - a.points for a, b in zip(dark, lit, strict=True)]
+
+
+def _shaped(glove: Glove, side: str, pose: str, light: float, grip_x: float) -> list[Patch]:
     mirror = 1.0 if side == "right" else -1.0
     lamp = np.array([-0.25, light])
     fingers = PINCH if pose == "pinch" else SPREAD

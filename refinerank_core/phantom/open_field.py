@@ -33,7 +33,7 @@ def plan(rng: np.random.Generator) -> FieldPlan:
         return smooth_closed(centre + x[:, None] * along + y[:, None] * across, 6)
 
     corner = np.array([[-1, -1], [-0.2, -1.05], [1, -1], [1.08, 0], [1, 1], [0, 1.05], [-1, 1]])
-    window = corner * (rng.uniform(0.50, 0.66), rng.uniform(0.34, 0.44))
+    window = corner * (rng.uniform(0.42, 0.54), rng.uniform(0.28, 0.37))
     window = window + rng.normal(0, 0.02, window.shape)
     window = centre + window[:, :1] * along + window[:, 1:] * across
     anchors = {
@@ -50,6 +50,7 @@ def plan(rng: np.random.Generator) -> FieldPlan:
         ],
     }
     outlines = {
+        "hem": smooth_closed(centre + (window - centre) * 1.13, 6),
         "window": smooth_closed(window, 6),
         "rim": lens_shape(0.045),
         "edge": lens_shape(0.028),
@@ -73,13 +74,13 @@ def paint(canvas: TissueCanvas, plan_: FieldPlan, rng: np.random.Generator) -> T
     broad, mid = canvas.noise(rng, 2.2, 3), canvas.noise(rng, 9, 4)
     weave = _weave(canvas)
     crumple = canvas.noise(rng, 2.0, 3, stretch=2.2)
-    ridges = -np.abs(crumple) * 5.0 + broad * 2.0
+    ridges = -np.abs(crumple) * 6.0 + broad * 2.5
     pores, pore_tone = lobules(rng, canvas.size_wh, per_height=75)
     grains, grain_tone = lobules(rng, canvas.size_wh, per_height=34)
     grains = softened(grains, 0.004 * canvas.y_scale)
     fibres = canvas.noise(rng, 14, 3, stretch=5.0)
 
-    canvas.base(weave * 0.35 + broad * 0.25, looks["drape"], ridges + weave * 0.25)
+    canvas.base(weave * 0.12 + crumple * 0.2 + broad * 0.3, looks["drape"], ridges)
     canvas.labels[:] = 1
     outline = plan_.outlines
     skin_tone = mid * 0.5 + broad * 0.5 + pore_tone * 0.12
@@ -107,7 +108,7 @@ def paint(canvas: TissueCanvas, plan_: FieldPlan, rng: np.random.Generator) -> T
         widths += more[1]
     canvas.strokes(paths, widths, (90, 14, 30), strength=0.7, raised=0.003)
     if looks["swab"].gloss > 0:
-        canvas.paint(outline["swab"], weave * 0.5 + crumple, looks["swab"], ridges * 2 + weave)
+        canvas.paint(outline["swab"], weave * 0.15 + crumple, looks["swab"], ridges + crumple)
     return canvas.lit(rng, lamp_height=1.0)
 
 
@@ -116,7 +117,7 @@ def _weave(canvas: TissueCanvas) -> Field:
     width, height = canvas.size_wh
     x = (np.arange(width, dtype=np.float32) / canvas.x_scale)[None]
     y = (np.arange(height, dtype=np.float32) / canvas.y_scale)[:, None]
-    return np.asarray(np.sin(x * 300 + np.sin(y * 9) * 1.5) * np.sin(y * 300), dtype=np.float32)
+    return np.asarray(np.sin(x * 420 + np.sin(y * 9) * 1.5) * np.sin(y * 420), dtype=np.float32)
 
 
 def _iodine(canvas: TissueCanvas, window: np.ndarray, broad: Field) -> None:
@@ -144,7 +145,8 @@ def _palette(rng: np.random.Generator) -> dict[str, Material]:
     ][int(rng.integers(4))]
     has_swab = rng.random() < 0.45
     return {
-        "drape": Material(dark, light, gloss=0.0, relief=0.011),  # type: ignore[arg-type]
+        "drape": Material(dark, light, gloss=0.0, relief=0.013),  # type: ignore[arg-type]
+        "hem": Material(dark, light, gloss=0.0, bulge=0.012, reach=0.02, relief=0.004),  # type: ignore[arg-type]
         "skin": Material(*skin, gloss=0.22, bulge=0.015, reach=0.04, relief=0.0016),
         "inflamed": Material((176, 84, 70), (224, 140, 118), gloss=0.3, bulge=0.02, relief=0.002),
         "cut": Material((190, 60, 54), (244, 170, 150), gloss=0.9, bulge=0.02, reach=0.02),

@@ -138,7 +138,8 @@ class TissueCanvas:
         depth = depth[1:-1, 1:-1] * (factor / self.y_scale / reach)
         dome = np.sqrt(1.0 - (1.0 - np.clip(depth, 0, 1)) ** 2).astype(np.float32)
         dome = cv2.GaussianBlur(dome, (0, 0), 0.012 * self.y_scale / factor + 0.6)
-        return np.asarray(cv2.resize(dome, (width, height), interpolation=cv2.INTER_CUBIC))
+        full = cv2.resize(dome, (width, height), interpolation=cv2.INTER_LINEAR)
+        return softened(full, 0.7 * factor)  # without the steps of the small copy
 
     def strokes(
         self,
@@ -170,7 +171,7 @@ class TissueCanvas:
     def lit(self, rng: np.random.Generator, *, lamp_height: float = 0.85) -> Tissue:
         """Light the canvas with the scope's lamp and freeze it."""
         fine = self.noise(rng, 40, 2)
-        uneven = self.relief + fine * 0.0007
+        uneven = self.relief + fine * 0.0004
         slope_x = cv2.Sobel(uneven, cv2.CV_32F, 1, 0, ksize=3, scale=self.x_scale / 8)
         slope_y = cv2.Sobel(uneven, cv2.CV_32F, 0, 1, ksize=3, scale=self.y_scale / 8)
         length = np.sqrt(1.0 + slope_x**2 + slope_y**2)
@@ -183,7 +184,7 @@ class TissueCanvas:
         mirror = (-slope_x * half[0] - slope_y * half[1] + half[2]) / length
         sheen = np.clip(mirror, 0, 1) ** 24 * 26.0
         shine = np.clip((mirror - 0.962) / 0.038, 0, 1) ** 2
-        patchy = np.clip(self.noise(rng, 5, 3) * 0.9 + fine * 0.25 - 0.35, 0, 1)
+        patchy = np.clip(self.noise(rng, 4, 3) * 0.9 + fine * 0.15 - 0.45, 0, 1)
         glint = self.gloss * shine * patchy * 420.0
         picture += (self.gloss * sheen * np.clip(0.6 + patchy, 0, 1.3))[..., None]
         reach = np.clip(128 + 50 * self.noise(rng, 3, 4), 1, 255)
