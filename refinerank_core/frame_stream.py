@@ -108,10 +108,10 @@ class FrameStream:
     def _open(self) -> tuple[InputContainer, VideoStream]:
         if self._container is None:
             self._container = open_input(self._path)
-        stream = self._container.streams[self._stream_index]
-        if not isinstance(stream, VideoStream):  # the file changed under us
-            raise OSError("the video stream is gone")
-        return self._container, stream
+        for stream in self._container.streams.video:
+            if stream.index == self._stream_index:
+                return self._container, stream
+        raise OSError("the video stream is gone")  # the file changed, or is damaged at its head
 
     def _decode_from(self, anchor: int) -> Iterator[tuple[int, VideoFrame]]:
         """Decode on from a key packet: (frame index, picture) in presentation order.
@@ -136,26 +136,32 @@ class FrameStream:
     def _spoilt(self, index: int, frame: VideoFrame) -> bool:
         """Whether a picture is damaged, or may be built on a damaged one."""
         decoded_at = int(self._table.decode_ticks[index])
-        if frame.is_corrupt and self._damaged_from is None:
+        since = self._damaged_from
+        if frame.is_corrupt and since is None:
             self._damaged_from = decoded_at
-        elif self._damaged_from is not None and frame.key_frame and not frame.is_corrupt:
+        elif frame.key_frame and since is not None and decoded_at > since and not frame.is_corrupt:
             self._damaged_from = None
         return self._damaged_from is not None and decoded_at >= self._damaged_from
 
     def _frames(self, packets: Iterator["Packet[VideoStream]"]) -> Iterator[VideoFrame]:
         """Decode packets, noting those that cannot be; the decoder is drained at the end."""
         for packet in packets:
+            if packet.is_corrupt:
+                self._note_damage(packet)
             try:
                 yield from packet.decode()
             except FFmpegError:
                 if self._table.counted:
                     return  # after a lost picture a count would name the wrong one
-                if self._damaged_from is None:
-                    self._damaged_from = packet.pts if packet.dts is None else packet.dts
+                self._note_damage(packet)
         try:
             yield from self._open()[1].codec_context.decode(None)
         except (FFmpegError, EOFError):
             return
+
+    def _note_damage(self, packet: "Packet[VideoStream]") -> None:
+        if self._damaged_from is None:
+            self._damaged_from = packet.pts if packet.dts is None else packet.dts
 
     def _packets_from(self, anchor: int) -> Iterator["Packet[VideoStream]"]:
         """Walk the packets from a key packet on, wherever the container's own seek lands."""

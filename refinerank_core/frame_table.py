@@ -103,12 +103,15 @@ class Listing:
         table: the pictures; None when there are none.
         promised: how many pictures the file's header speaks of; 0 when it does not say.
         cut: signs that the end of the file is missing.
+        order_guessed: the container keeps no presentation times for pictures that may be out of
+            order, so the last ones of a cut file cannot be placed.
         notes: sentences for a person.
     """
 
     table: FrameTable | None
     promised: int
     cut: bool
+    order_guessed: bool
     notes: tuple[str, ...]
 
 
@@ -168,21 +171,22 @@ def list_frames(container: InputContainer, stream: VideoStream) -> Listing:
     counted = container.format.name in _BARE and codec in _REORDERED
     rows = _read_rows(container, stream, counted)
     cut = rows.cut or len(rows.pts) < stream.frames
+    guessed = container.format.name in _BARE and not all(rows.key)
     notes: list[str] = []
     if rows.restarted:
         notes.append("the time stamps start over inside the file: only the part before is used")
     if not any(rows.shown):
-        return Listing(None, stream.frames, cut, tuple(notes))
+        return Listing(None, stream.frames, cut, guessed, tuple(notes))
     if counted or rows.without_pts:
         rate = Fraction(stream.average_rate or stream.guessed_rate or 25)
         if rows.without_pts:
             notes.append(f"no time stamps in the file: {float(rate):g} frames a second are assumed")
-        return Listing(_counted_table(rows, 1 / rate), stream.frames, cut, tuple(notes))
+        return Listing(_counted_table(rows, 1 / rate), stream.frames, cut, guessed, tuple(notes))
     table = _stamped_table(rows, _time_base(stream), _SEEK_BY_PTS in container.format.name)
     double = sum(rows.shown) - len(table)
     if double:
         notes.append(f"{double} frames share a time stamp with another and are left out")
-    return Listing(table, stream.frames, cut, tuple(notes))
+    return Listing(table, stream.frames, cut, guessed, tuple(notes))
 
 
 def _time_base(stream: VideoStream) -> Fraction:

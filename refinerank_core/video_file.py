@@ -23,7 +23,8 @@ EXPORT_AGAIN = "Export the clip again as MP4, H.264."
 _TAIL_GROUPS = 3  # groups of pictures tried from the end of a cut file
 _TAIL_PIXELS = 50_000_000  # a whole-looking file's last group is decoded up to this size
 _EVEN_GAPS = 1.5  # times the usual gap: a longer one near the end of a cut file is a hole
-_REORDER = 16  # most pictures that a codec holds back
+_TAIL_FRAMES = 16  # how many frames at the end are looked at
+_REORDER = 4  # how many pictures codecs hold back in practice
 _HDR_CURVES = {16: "PQ", 18: "HLG"}  # ITU-T H.273, table 3
 
 
@@ -62,6 +63,13 @@ def open_file(path: Path, name: str, cache_bytes: int) -> Footage:
         container = open_input(path)
     except (FFmpegError, OSError, ValueError) as error:
         raise VideoError(f"{name}: {_why_not_opened(path)}") from error
+    try:
+        return _open_container(path, name, container, cache_bytes)
+    except (FFmpegError, OSError) as error:
+        raise VideoError(f"{name}: the video is damaged. {EXPORT_AGAIN}") from error
+
+
+def _open_container(path: Path, name: str, container: InputContainer, cache_bytes: int) -> Footage:
     with container:
         stream, notes = _choose_stream(name, container)
         listing = list_frames(container, stream)
@@ -122,7 +130,11 @@ def _why_not_opened(path: Path) -> str:
 def _choose_stream(name: str, container: InputContainer) -> tuple[VideoStream, list[str]]:
     """Pick the picture stream: the default one, then the largest, then the first."""
     still = Disposition.attached_pic | Disposition.timed_thumbnails
-    streams = [stream for stream in container.streams.video if not stream.disposition & still]
+    streams = [
+        stream
+        for stream in container.streams.video
+        if stream.codec_context is not None and not stream.disposition & still
+    ]
     reject_without_video(name, [stream.type for stream in container.streams], len(streams))
     best = max(
         streams,
@@ -163,9 +175,7 @@ def _probe(
     stop = len(table)
     tail_pixels = (stop - _last_key(table)) * picture.width * picture.height
     if listing.cut or tail_pixels <= _TAIL_PIXELS:
-        stop = _readable_stop(frames, table)
-        if listing.cut:
-            stop = _hole_before(table, stop)
+        stop = _sure_stop(listing, table, _readable_stop(frames, table))
     notes = []
     if first:
         notes.append(f"the first {first} frames lack the pictures they build on and are left out")
@@ -194,14 +204,22 @@ def _readable_stop(frames: FrameStream, table: FrameTable) -> int:
     return max(stop, 1)
 
 
-def _hole_before(table: FrameTable, stop: int) -> int:
-    """Where an evenly timed file's last pictures begin to miss some that came later in the file."""
+def _sure_stop(listing: Listing, table: FrameTable, stop: int) -> int:
+    """Where a cut file's last pictures begin to miss some that came later in the file.
+
+    What is missing would be decoded, and so shown, after the last decoding time there is: an
+    unusual gap after that time in an evenly timed file is such a hole.
+    """
+    if listing.order_guessed:
+        return max(1, stop - _REORDER) if listing.cut else stop
     gaps = np.diff(table.times_s[:stop])
-    body, tail = gaps[:-_REORDER], gaps[-_REORDER:]
-    if len(body) < _REORDER or body.max() > _EVEN_GAPS * np.median(body):
+    body, tail = gaps[:-_TAIL_FRAMES], gaps[-_TAIL_FRAMES:]
+    if len(body) < _TAIL_FRAMES or body.max() > _EVEN_GAPS * np.median(body):
         return stop
-    holes = np.flatnonzero(tail > _EVEN_GAPS * np.median(body))
-    return stop if len(holes) == 0 else stop - len(tail) + int(holes[0])
+    first = stop - len(tail)  # the frame behind the first gap of the tail
+    late = table.pts[first - 1 : stop - 1] >= table.decode_ticks.max()
+    holes = np.flatnonzero(late & (tail > _EVEN_GAPS * np.median(body)))
+    return stop if len(holes) == 0 else first + int(holes[0])
 
 
 def _picture_notes(picture: VideoFrame) -> list[str]:

@@ -5,11 +5,11 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
-from clips import number_shown, numbered
 
 from refinerank_core.errors import VideoError
 from refinerank_core.frame_writer import write_video
 from refinerank_core.video import open_video
+from tests.clips import number_shown, numbered
 
 
 def test_pictures_and_uneven_times_come_back(tmp_path: Path) -> None:

@@ -9,12 +9,12 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
-from clips import SIZE_WH, encode, number_shown, numbered, numbered_clip
 from PIL import Image as Pillow
 
 from refinerank_core.errors import VideoError
 from refinerank_core.structures import Image
 from refinerank_core.video import open_video
+from tests.clips import SIZE_WH, encode, number_shown, numbered, numbered_clip
 
 READS = 200
 COUNT = 70
