@@ -65,6 +65,25 @@ def test_gradients_of_a_degenerate_box_are_finite(a: Four, b: Four) -> None:
     assert torch.isfinite(pair.grad).all()
 
 
+def test_what_overflows_float32_overlaps_nothing() -> None:
+    huge = np.array([0.0, 0.0, 1e300, 1e300])
+
+    assert boxes.iou(huge, huge) == 0
+    assert -1 <= boxes.giou(huge, -huge) <= 1
+
+
+def test_torch_overlaps_agree_with_numpy() -> None:
+    rng = np.random.default_rng(11)
+    corners = rng.integers(0, 8, (500, 2, 4)).astype(np.float32)  # many degenerate and touching
+    a, b = corners[:, 0], corners[:, 1]
+
+    iou = boxes_torch.iou(torch.from_numpy(a), torch.from_numpy(b))
+    giou = boxes_torch.giou(torch.from_numpy(a), torch.from_numpy(b))
+
+    assert iou.numpy() == pytest.approx(boxes.iou(a, b), abs=1e-6)
+    assert giou.numpy() == pytest.approx(boxes.giou(a, b), abs=1e-6)
+
+
 def test_a_tiny_box_keeps_its_overlaps_in_range() -> None:
     tiny = row(0, 0, 1e-9, 1e-9)
 
