@@ -47,15 +47,16 @@ def open_folder(folder: Path, name: str, fps: float) -> Footage:
             none that can be decoded.
     """
     numbers, files, warnings = _numbered(folder, name)
-    sizes = {size: path.name for path in reversed(files) if (size := _size_wh(path)) is not None}
-    if not sizes:
-        raise VideoError(f"{name}: none of its {len(files)} pictures can be read. Copy them again.")
+    sizes = {size for path in files if (size := _stored_size_wh(path)) is not None}
     if len(sizes) > 1:
         found = ", ".join(f"{width}x{height}" for width, height in sorted(sizes)[:3])
         raise VideoError(
             f"{name}: the frames differ in size ({found}). Keep frames of one size in a folder."
         )
-    size_wh = next(iter(sizes))
+    first = next((image for path in files if (image := _read_picture(path)) is not None), None)
+    if first is None:
+        raise VideoError(f"{name}: none of its {len(files)} pictures can be read. Copy them again.")
+    size_wh = (first.shape[1], first.shape[0])
     times_s = (np.array(numbers, dtype=np.float64) - numbers[0]) / fps
     period_s = float(times_s[-1] - times_s[-2]) if len(files) > 1 else 1 / fps
     return Footage(
@@ -65,7 +66,7 @@ def open_folder(folder: Path, name: str, fps: float) -> Footage:
         end_s=float(times_s[-1]) + period_s,
         key_frames=tuple(range(len(files))),
         size_wh=size_wh,
-        stored_size_wh=size_wh,
+        stored_size_wh=next(iter(sizes)),
         codec="frames",
         warnings=warnings,
         source=FolderPictures(files, size_wh),
@@ -109,10 +110,14 @@ def _numbered(folder: Path, name: str) -> tuple[list[int], tuple[Path, ...], tup
     return numbers, tuple(found[number] for number in numbers), notes
 
 
-def _size_wh(path: Path) -> tuple[int, int] | None:
-    """Size of a picture as shown, None when the file gives none."""
-    image = _read_picture(path)
-    return None if image is None else (image.shape[1], image.shape[0])
+def _stored_size_wh(path: Path) -> tuple[int, int] | None:
+    """Size of a picture as its head tells, None when it tells none."""
+    try:
+        with open_input(path) as container:
+            context = container.streams.video[0].codec_context
+            return (context.width, context.height) if context.width else None
+    except (FFmpegError, OSError, IndexError, ValueError):
+        return None
 
 
 def _read_picture(path: Path) -> Image | None:

@@ -1,7 +1,6 @@
 """Decoding exactly the asked picture: start at a key picture before it, stop when it comes."""
 
 from collections.abc import Iterator
-from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,14 @@ from refinerank_core.frame_table import FrameTable, read_packets
 from refinerank_core.gop_cache import GopCache
 
 PICTURE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff"})
+_PICTURE_STARTS = {
+    b"\xff\xd8\xff": "jpeg_pipe",
+    b"\x89PNG": "png_pipe",
+    b"BM": "bmp_pipe",
+    b"II*\0": "tiff_pipe",
+    b"MM\0*": "tiff_pipe",
+}
+_PICTURE_HEAD_BYTES = 4096  # an animated PNG says so before its first picture
 
 # Playlists and scripts that make FFmpeg read other files or the network are left out on purpose.
 _FORMATS = (
@@ -30,10 +37,22 @@ _EARLY_S = (0, 1, 10)  # how far before the key picture to seek; then the start 
 def open_input(path: Path) -> InputContainer:
     """Open a local file for reading; only known video formats, never anything it points to."""
     options = {"protocol_whitelist": "file", "format_whitelist": _FORMATS}
-    if "%" in path.name and path.suffix.lower() in PICTURE_SUFFIXES:
-        # by its name FFmpeg would take still%03d.png for a numbered series
-        return open_container(BytesIO(path.read_bytes()), "r", options=options)
-    return open_container(f"file:{path}", options=options)
+    return open_container(f"file:{path}", "r", format=_picture_format(path), options=options)
+
+
+def _picture_format(path: Path) -> str | None:
+    """Name the format of a still by its first bytes; else None, and FFmpeg finds out.
+
+    By the name alone FFmpeg takes many a JPEG, and still%03d.png, for a numbered series.
+    """
+    if path.suffix.lower() not in PICTURE_SUFFIXES:
+        return None
+    with path.open("rb") as file:
+        head = file.read(_PICTURE_HEAD_BYTES)
+    for start, name in _PICTURE_STARTS.items():
+        if head.startswith(start):
+            return "apng" if name == "png_pipe" and b"acTL" in head else name
+    return "webp_pipe" if head[8:12] == b"WEBP" else None
 
 
 class FrameStream:
