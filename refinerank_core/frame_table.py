@@ -149,6 +149,8 @@ def read_packets(
                     in_a_row = 0
                     yield packet
             return
+        except IndexError:
+            continue  # a packet of a stream that appears in mid-file and that PyAV does not know
         except (FFmpegError, EOFError) as error:
             errors.append(str(error))
             in_a_row += 1

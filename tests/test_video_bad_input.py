@@ -221,6 +221,18 @@ def test_frames_before_the_first_key_picture_are_left_out_and_said_so(tmp_path: 
     assert video.times_s[0] == 0.0
 
 
+def test_two_recordings_joined_by_bytes_end_where_the_time_stamps_start_over(
+    tmp_path: Path,
+) -> None:
+    path = numbered_clip(tmp_path / "joined.ts", 60, options=X264)
+    path.write_bytes(path.read_bytes() * 2)
+
+    with open_video(path) as video:
+        assert len(video) == 60
+        assert "start over" in video.warnings[0]
+        assert readable(video) == list(range(60))
+
+
 def test_a_file_that_vanishes_says_so_when_read(tmp_path: Path) -> None:
     path = numbered_clip(tmp_path / "a.mp4", 30, options=X264)
     video = open_video(path)
