@@ -1,0 +1,125 @@
+"""The door of the app: command line and environment in, a page out."""
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from demo import ui
+from demo.services import Limits, ProfileCard, Services
+from demo.sessions import Sessions
+from refinerank_core.errors import RefineRankError
+from refinerank_core.grounding import Box
+from refinerank_core.models.feature_store import FeatureStore
+from refinerank_core.pipeline import STAGES, Grounded, RefineRank
+from refinerank_core.profiles import DEFAULT_PROFILE, profile_names
+from refinerank_core.responses import CAVEAT, ResponseMaps, as_arrays
+from refinerank_core.video import Video, open_video
+
+SAMPLES = Path(__file__).resolve().parent / "assets" / "samples"
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The command line; the environment gives the defaults that a Space sets."""
+    parser = argparse.ArgumentParser(prog="python app.py", description="Start RefineRank's page.")
+    known = ", ".join(profile_names())
+    parser.add_argument(
+        "--profile",
+        default=os.environ.get("REFINERANK_PROFILE", DEFAULT_PROFILE),
+        help=f"models that answer: {known}, or a profile file (REFINERANK_PROFILE)",
+    )
+    parser.add_argument("--device", default="auto", help="auto, cpu or cuda")
+    parser.add_argument("--host", default=os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1"))
+    parser.add_argument(
+        "--port", type=int, default=int(os.environ.get("GRADIO_SERVER_PORT", "7860"))
+    )
+    parser.add_argument("--share", action="store_true", help="open a public tunnel through Gradio")
+    parser.add_argument("--mcp", action="store_true", help="offer the endpoints as MCP tools too")
+    parser.add_argument("--samples", type=Path, default=SAMPLES, help="folder of bundled clips")
+    parser.add_argument("--max-upload-mb", type=int, default=Limits.upload_mb)
+    parser.add_argument("--max-upload-s", type=float, default=Limits.duration_s)
+    return parser
+
+
+def wire(rank: RefineRank, samples: Path, limits: Limits) -> Services:
+    """What the screen may ask of loaded models. They answer one question at a time."""
+    busy = Lock()
+    facts = rank._facts
+
+    def ground(
+        video: Video,
+        question: str,
+        times: Sequence[float] | None,
+        current_s: float,
+        smooth: bool,
+        progress: Any,
+    ) -> Grounded:
+        with busy:
+            return rank.run(
+                video, question, times, current_s=current_s, smooth=smooth, progress=progress
+            )
+
+    def maps_at(video: Video, frame_index: int, target: Box) -> ResponseMaps:
+        with busy:
+            return rank.maps_at(video, frame_index, target)
+
+    def seen(video: Video, indices: Sequence[int]) -> int:
+        store = getattr(rank.medvlm, "store", None)  # a fake MedVLM keeps nothing
+        if not isinstance(store, FeatureStore):
+            return 0
+        return sum(store.get((video.sha256, index)) is not None for index in indices)
+
+    return Services(
+        profile=ProfileCard(
+            name=rank.profile.name,
+            label=rank.profile.label,
+            phantom=rank.profile.phantom,
+            untrained=rank.profile.untrained,
+            medvlm=facts.medvlm,
+            detector=facts.detector,
+            refinenet=facts.refinenet,
+            device=facts.device,
+        ),
+        stages=STAGES,
+        caveat=CAVEAT,
+        samples=samples,
+        limits=limits,
+        open_video=open_video,
+        ground=ground,
+        maps_at=maps_at,
+        seen=seen,
+        map_arrays=as_arrays,
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Serve until stopped. 0 stopped, 1 a RefineRankError, 2 a wrong command line (argparse)."""
+    args = build_parser().parse_args(argv)
+    try:
+        rank = RefineRank.load(args.profile, device=args.device)
+    except RefineRankError as error:
+        print(f"refinerank: {error}", file=sys.stderr)
+        return 1
+    limits = Limits(upload_mb=args.max_upload_mb, duration_s=args.max_upload_s)
+    services = wire(rank, args.samples, limits)
+    sessions = Sessions(services)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uploads are removed on the way out
+    try:
+        ui.build(services, sessions).launch(
+            server_name=args.host,
+            server_port=args.port,
+            share=args.share,
+            mcp_server=args.mcp,
+            **ui.launch_settings(services),
+        )
+    finally:
+        sessions.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,309 @@
+"""The Explore tab: one clip, one question, everything behind its answer."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import gradio as gr
+from gradio.utils import get_upload_folder
+
+from demo import plots, present
+from demo.events import (
+    GPU_QUEUE,
+    ExportAsk,
+    FocusAsk,
+    FrameAsk,
+    MapsAsk,
+    OpenAsk,
+    PoolAsk,
+    QuestionAsk,
+    SubmitAsk,
+    UploadAsk,
+    answered,
+    errors_to_toast,
+    event_ask,
+    read_ask,
+    stream_errors_to_toast,
+)
+from demo.frames import FrameImages
+from demo.links import Link, read_link
+from demo.runs import Pace, Step, follow
+from demo.services import Progress, Services
+from demo.sessions import Answer, Clip, Session, SessionError, Sessions, new_answer_token
+from demo.stage import stage
+from refinerank_core.errors import RefineRankError, VideoError
+from refinerank_core.grounding import Box, Grounding
+from refinerank_core.question import parse_question
+
+Facts = dict[str, Any]
+
+
+class Explore:
+    """The handlers of the tab: they read what was sent, call the core, present."""
+
+    def __init__(self, services: Services, sessions: Sessions, frames: FrameImages) -> None:
+        self._services = services
+        self._sessions = sessions
+        self._frames = frames
+        self._pace = Pace()
+
+    # What the stage asks for while one looks around: no queue, one message, one answer.
+
+    def frame(self, sent: Any) -> Facts:
+        """One picture."""
+        ask = read_ask(FrameAsk, sent)
+        clip = self._sessions.clip(ask.clip)
+        url = self._frames.url(clip, ask.index)
+        return {"index": ask.index, "request_id": ask.request_id, "src": url}
+
+    def pool(self, sent: Any) -> Facts:
+        """The candidates of one requested time."""
+        ask = read_ask(PoolAsk, sent)
+        return present.pool_facts(self._sessions.answer(ask.answer).grounding.times[ask.k], ask.k)
+
+    def maps(self, sent: Any) -> Facts:
+        """Response maps for a box that the answer holds."""
+        ask = read_ask(MapsAsk, sent)
+        answer = self._sessions.answer(ask.answer)
+        time = answer.grounding.times[ask.k]
+        target = target_box(answer, ask)
+        kept = answer.maps.get(ask.k)
+        if kept is None or kept.target != target:
+            kept = self._services.maps_at(answer.clip.video, time.frame_index, target)
+        return present.maps_facts(kept, answer.grounding.profile.inter_block) | {"k": ask.k}
+
+    def read(self, sent: Any) -> Facts:
+        """Which times and which thing do these words name?"""
+        ask = read_ask(QuestionAsk, sent)
+        video = self._sessions.clip(ask.clip).video
+        asked = parse_question(ask.text, duration_s=video.duration_s)
+        return {
+            "times": list(asked.requested_s),
+            "target": asked.target,
+            "phrases": list(asked.phrases),
+        }
+
+    def take(self, sent: Any) -> Facts:
+        """A file to take away, base64."""
+        ask = read_ask(ExportAsk, sent)
+        answer = self._sessions.answer(ask.answer)
+        if ask.kind == "json":
+            content = answer.grounding.to_json().encode()
+        elif ask.kind == "csv":
+            content = present.pool_csv(answer).encode("utf-8-sig")
+        else:
+            content = self._npz(answer)
+        return {"content": base64.b64encode(content).decode()}
+
+    def _npz(self, answer: Answer) -> bytes:
+        grounding = answer.grounding
+        maps = {
+            k: answer.maps.get(k)
+            or self._services.maps_at(
+                answer.clip.video, time.frame_index, time.answers.refinerank.box
+            )
+            for k, time in enumerate(grounding.times)
+        }
+        about = {
+            "caution": self._services.profile.caution,
+            "caveat": self._services.caveat,
+            "profile": grounding.profile.model_dump(),
+            "question": grounding.question.model_dump(),
+        }
+        return present.maps_npz(self._services.map_arrays(maps), about)
+
+    # Events.
+
+    @errors_to_toast
+    def on_open(self, request: gr.Request) -> gr.HTML:
+        """A visitor comes: show the linked case, else the first clip with its kept answer."""
+        link = read_link(dict(request.query_params))
+        samples = self._sessions.samples()
+        facts: Facts = {"samples": present.sample_facts(samples), "link": link.model_dump()}
+        if samples:
+            names = [one.name for one in samples]
+            clip = self._sessions.sample(link.clip if link.clip in names else names[0])
+            facts |= self._shown(clip, link)
+        return gr.HTML(**facts)
+
+    @errors_to_toast
+    def on_sample(self, event: gr.EventData, request: gr.Request) -> gr.HTML:
+        """Another bundled clip."""
+        self._session(request).cancel.set()
+        clip = self._sessions.sample(event_ask(OpenAsk, event).sample)
+        return gr.HTML(**self._shown(clip, Link()))
+
+    @errors_to_toast
+    def on_upload(self, event: gr.EventData, request: gr.Request) -> gr.HTML:
+        """A clip of the visitor's own."""
+        path = uploaded_file(event_ask(UploadAsk, event).path)
+        clip = self._sessions.add_upload(self._session(request), path)
+        return gr.HTML(**self._shown(clip, Link()))
+
+    def on_upload_failed(self) -> gr.HTML:
+        """Let the stage say that it is no longer busy."""
+        return gr.HTML(progress={"state": "failed"})
+
+    @stream_errors_to_toast
+    def on_submit(self, event: gr.EventData, request: gr.Request) -> Iterator[gr.HTML]:
+        """Answer a question; tell how far it is meanwhile."""
+        session = self._session(request)
+        session.cancel = Event()
+        try:
+            ask = event_ask(SubmitAsk, event)
+            clip = self._sessions.clip(ask.clip)
+            yield from self._answer(session, clip, ask)
+        except RefineRankError:
+            yield gr.HTML(progress={"state": "failed"})
+            raise
+
+    def on_cancel(self, request: gr.Request) -> None:
+        """Stop the question that runs for this visitor."""
+        self._session(request).cancel.set()
+
+    @errors_to_toast
+    def on_focus(self, event: gr.EventData) -> tuple[Any, Any, Any]:
+        """Plots of the requested time that is looked at."""
+        ask = event_ask(FocusAsk, event)
+        answer = self._sessions.answer(ask.answer)
+        if ask.k >= len(answer.grounding.times):
+            raise SessionError("There is no such requested time. Ask again.")
+        time = answer.grounding.times[ask.k]
+        return plots.scores(time), plots.refinement(time), plots.over_time(answer)
+
+    def on_leave(self, request: gr.Request) -> None:
+        """A visitor goes: remove what was theirs."""
+        key = request.session_hash or ""
+        self._frames.forget(set(self._sessions.of(key).clips))
+        self._sessions.end(key)
+
+    def _session(self, request: gr.Request) -> Session:
+        return self._sessions.of(request.session_hash or "")
+
+    def _shown(self, clip: Clip, link: Link) -> Facts:
+        """Everything that a clip brings to the screen."""
+        answer = self._sessions.stored_answer(clip)
+        if answer and link.q and link.q != answer.grounding.question.text:
+            answer = None
+        last = len(clip.video) - 1
+        index = min(max(link.frame or 0, 0), last)
+        if answer and link.frame is None:
+            index = best_frame(answer.grounding)
+        return {
+            "clip": present.clip_facts(clip, index)
+            | {"src": self._frames.url(clip, index), "link": link.model_dump()},
+            "answer": present.answer_facts(answer, index) if answer else None,
+            "progress": None,
+        }
+
+    def _answer(self, session: Session, clip: Clip, ask: SubmitAsk) -> Iterator[gr.HTML]:
+        video, services = clip.video, self._services
+        if ask.index >= len(video):
+            raise VideoError("There is no such frame in this clip. Reload the page.")
+        current_s = float(video.times_s[ask.index])
+        asked = parse_question(ask.text, duration_s=video.duration_s)
+        times = ask.times if ask.times else list(asked.requested_s) or [current_s]
+        reused = services.seen(video, frames_of(clip, times))
+
+        def work(progress: Progress) -> Any:
+            return services.ground(
+                video, ask.text, ask.times or None, current_s, ask.smooth, progress
+            )
+
+        for news in follow(work, stages=services.stages, pace=self._pace, cancel=session.cancel):
+            if isinstance(news, Step):
+                yield gr.HTML(progress=present.progress_facts(news, services.stages))
+                continue
+            grounding = news.grounding
+            self._pace.learn(grounding.seconds, len(grounding.times))
+            truth = clip.sample.truth_for(grounding.question.text) if clip.sample else {}
+            answer = Answer(new_answer_token(), clip, grounding, news.maps, truth, reused)
+            self._sessions.add_answer(session, answer)
+            yield gr.HTML(
+                answer=present.answer_facts(answer, ask.index), progress={"state": "done"}
+            )
+
+
+def build(explore: Explore, services: Services, blocks: gr.Blocks) -> None:
+    """Lay out the tab in the open Blocks and wire it."""
+    view = stage(
+        [answered(one) for one in (explore.frame, explore.pool, explore.maps, explore.read)]
+        + [answered(explore.take)],
+        profile=present.profile_facts(services.profile),
+        stages=list(services.stages),
+        caveat=services.caveat,
+        limits={"upload_mb": services.limits.upload_mb, "duration_s": services.limits.duration_s},
+    )
+    with gr.Accordion("Figures", open=True, elem_id="figures"):
+        with gr.Row():
+            scores = gr.Plot(show_label=False, elem_id="plot-scores")
+            scatter = gr.Plot(show_label=False, elem_id="plot-refinement")
+        timeline = gr.Plot(show_label=False, elem_id="plot-time")
+    quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
+    blocks.load(explore.on_open, outputs=view, **quiet)
+    view.sample(explore.on_sample, outputs=view, trigger_mode="always_last", **quiet)
+    sent = view.upload(explore.on_upload, outputs=view, **quiet)
+    sent.failure(explore.on_upload_failed, outputs=view, **quiet)
+    view.submit(
+        explore.on_submit,
+        outputs=view,
+        concurrency_id=GPU_QUEUE,
+        concurrency_limit=1,
+        **quiet,
+    )
+    view.cancel(explore.on_cancel, queue=False, **quiet)
+    view.focus_time(
+        explore.on_focus,
+        outputs=[scores, scatter, timeline],
+        trigger_mode="always_last",
+        **quiet,
+    )
+    blocks.unload(explore.on_leave)
+
+
+def target_box(answer: Answer, ask: MapsAsk) -> Box:
+    """The box that maps are wanted for.
+
+    Raises:
+        SessionError: the answer holds no such box.
+    """
+    time = answer.grounding.times[ask.k]
+    row = time.candidates[ask.candidate]
+    box: Box | None = {
+        "answer": time.answers.refinerank.box,
+        "original": row.box,
+        "refined": row.refined_box,
+        "medvlm": time.answers.medvlm.box,
+        "truth": answer.truth.get(time.frame_index),
+    }[ask.target]
+    if box is None:
+        raise SessionError("There is no such box on this frame. Choose another target.")
+    return box
+
+
+def best_frame(grounding: Grounding) -> int:
+    """The frame whose answer stands out most."""
+    best = max(grounding.times, key=lambda time: time.answers.refinerank.margin)
+    return best.frame_index
+
+
+def frames_of(clip: Clip, times_s: Sequence[float]) -> list[int]:
+    """The frames that times fall on, each once."""
+    return sorted({clip.video.nearest(time_s)[0] for time_s in times_s})
+
+
+def uploaded_file(path: str) -> Path:
+    """A path that the browser names, if it is a file that came through the upload door.
+
+    Raises:
+        VideoError: it lies elsewhere or is gone.
+    """
+    folder = Path(get_upload_folder()).resolve()
+    found = Path(path).resolve()
+    if not found.is_relative_to(folder) or not found.is_file():
+        raise VideoError("The upload did not arrive. Upload the clip again.")
+    return found

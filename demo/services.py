@@ -1,0 +1,87 @@
+"""What the screen may ask of the rest: one frozen set of callables, wired in app.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from refinerank_core.grounding import Box
+from refinerank_core.video import Video
+
+if TYPE_CHECKING:
+    from refinerank_core.pipeline import Grounded
+    from refinerank_core.responses import ResponseMaps
+
+Progress = Callable[[str, int, int], None]
+"""Called with a stage, how many requested times have passed it, and of how many."""
+
+
+@dataclass(frozen=True)
+class ProfileCard:
+    """What the badge says of the models that answer; ids carry a hash of the weights."""
+
+    name: str
+    label: str
+    phantom: bool
+    untrained: bool
+    medvlm: str
+    detector: str
+    refinenet: str
+    device: str
+
+    @property
+    def badge(self) -> str:
+        """The loud words of the badge."""
+        if self.untrained:
+            return "UNTRAINED random weights"
+        return "EMBEDDED PHANTOM MODELS" if self.phantom else "FULL MODELS"
+
+    @property
+    def caution(self) -> str:
+        """One word that every picture and export carries, "" for trained models."""
+        if self.untrained:
+            return "UNTRAINED"
+        return "PHANTOM MODELS" if self.phantom else ""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What an upload may be."""
+
+    upload_mb: int = 500
+    duration_s: float = 7200.0
+
+
+@dataclass(frozen=True)
+class Services:
+    """All that the tabs get.
+
+    Attributes:
+        profile: the models that answer.
+        stages: names of the pipeline's stages in order.
+        caveat: what a response map is not, in words.
+        samples: folder of the bundled clips; it may be empty or absent.
+        limits: of uploads.
+        open_video: open a clip for exact reading.
+        ground: (video, question, times or None, current second, smooth, progress) -> the answer
+            and its maps; progress may raise to cancel.
+        maps_at: (video, frame index, target box) -> response maps.
+        seen: (video, frame indices) -> how many of them are already in the feature cache.
+        map_arrays: maps by position of the requested time -> arrays of the .npz contract.
+    """
+
+    profile: ProfileCard
+    stages: tuple[str, ...]
+    caveat: str
+    samples: Path
+    limits: Limits
+    open_video: Callable[[Path], Video]
+    ground: Callable[[Video, str, Sequence[float] | None, float, bool, Progress], Grounded]
+    maps_at: Callable[[Video, int, Box], ResponseMaps]
+    seen: Callable[[Video, Sequence[int]], int]
+    map_arrays: Callable[[Mapping[int, ResponseMaps]], dict[str, NDArray[np.float16]]]

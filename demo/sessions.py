@@ -1,0 +1,220 @@
+"""Who is looking at what: each visitor's clips and answers, and nobody else's.
+
+What a browser may name is a token. Tokens of uploads and of asked questions are secrets that only
+their own visitor was told; bundled clips and their stored answers have public ones.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import tempfile
+import unicodedata
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event, RLock
+from typing import TYPE_CHECKING
+
+from demo.samples import Sample, list_samples
+from demo.services import Limits, Services
+from refinerank_core.errors import RefineRankError, VideoError
+from refinerank_core.grounding import Box, Grounding
+from refinerank_core.video import Video
+
+if TYPE_CHECKING:
+    from refinerank_core.responses import ResponseMaps
+
+ANSWERS_KEPT = 24
+UPLOADS_KEPT = 6
+_SAMPLE_TOKEN = "sample:"
+
+
+class SessionError(RefineRankError):
+    """What the browser names is gone: the server was restarted or the session has ended."""
+
+
+@dataclass(frozen=True, eq=False)
+class Clip:
+    """An open clip. sample is None for an upload."""
+
+    token: str
+    video: Video
+    sample: Sample | None
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """A grounding, the clip it is about, and the maps that came with it (may be empty).
+
+    reused: how many of its frames were in the feature cache; None for a stored answer.
+    """
+
+    token: str
+    clip: Clip
+    grounding: Grounding
+    maps: Mapping[int, ResponseMaps]
+    truth: Mapping[int, Box]
+    reused: int | None = None
+
+
+@dataclass(eq=False)
+class Session:
+    """One visitor's things. cancel is set to stop the question that runs now."""
+
+    folder: Path
+    clips: OrderedDict[str, Clip] = field(default_factory=OrderedDict)
+    answers: OrderedDict[str, Answer] = field(default_factory=OrderedDict)
+    cancel: Event = field(default_factory=Event)
+
+
+class Sessions:
+    """All visitors. Safe to use from several threads."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._lock = RLock()
+        self._by_key: dict[str, Session] = {}
+        self._bundled: dict[str, Clip] = {}
+        self._stored: dict[str, Answer] = {}
+        self._root = tempfile.TemporaryDirectory(prefix="refinerank-sessions-")
+
+    def of(self, key: str) -> Session:
+        """The session of a visitor, opened at their first word."""
+        with self._lock:
+            if key not in self._by_key:
+                folder = Path(self._root.name) / secrets.token_hex(8)
+                folder.mkdir(mode=0o700)
+                self._by_key[key] = Session(folder=folder)
+            return self._by_key[key]
+
+    def end(self, key: str) -> None:
+        """Forget a visitor and remove what they uploaded."""
+        with self._lock:
+            session = self._by_key.pop(key, None)
+        if session is None:
+            return
+        session.cancel.set()
+        for clip in session.clips.values():
+            clip.video.close()
+        shutil.rmtree(session.folder, ignore_errors=True)
+
+    def close(self) -> None:
+        """End every session."""
+        for key in list(self._by_key):
+            self.end(key)
+        self._root.cleanup()
+
+    def samples(self) -> list[Sample]:
+        """The bundled clips."""
+        return list_samples(self._services.samples)
+
+    def sample(self, name: str) -> Clip:
+        """A bundled clip, opened once for all.
+
+        Raises:
+            SessionError: there is no such clip.
+        """
+        with self._lock:
+            if name not in self._bundled:
+                found = next((one for one in self.samples() if one.name == name), None)
+                if found is None:
+                    raise SessionError("There is no such sample clip. Choose one from the list.")
+                video = self._services.open_video(found.path)
+                self._bundled[name] = Clip(_SAMPLE_TOKEN + name, video, found)
+            return self._bundled[name]
+
+    def stored_answer(self, clip: Clip) -> Answer | None:
+        """The answer that was kept beside a bundled clip, if it is about these very pictures."""
+        if clip.sample is None:
+            return None
+        with self._lock:
+            if clip.token not in self._stored:
+                grounding = clip.sample.stored_answer()
+                if grounding is None or grounding.video.sha256 != clip.video.sha256:
+                    return None
+                truth = clip.sample.truth_for(grounding.question.text)
+                self._stored[clip.token] = Answer(clip.token, clip, grounding, {}, truth)
+            return self._stored[clip.token]
+
+    def add_upload(self, session: Session, uploaded: Path) -> Clip:
+        """Take a file over from the upload folder into the visitor's own and open it.
+
+        Raises:
+            VideoError: it is not a video, or larger or longer than allowed; it is removed then.
+        """
+        token = secrets.token_urlsafe(18)
+        home = session.folder / secrets.token_hex(8)
+        home.mkdir(mode=0o700)
+        kept = home / (unicodedata.normalize("NFC", uploaded.name) or "clip")
+        try:
+            shutil.move(uploaded, kept)
+            _require_size(kept, self._services.limits)
+            video = self._services.open_video(kept)
+            _require_duration(video, self._services.limits)
+        except OSError as error:
+            shutil.rmtree(home, ignore_errors=True)
+            raise VideoError("The upload did not arrive whole. Upload the clip again.") from error
+        except RefineRankError:
+            shutil.rmtree(home, ignore_errors=True)
+            raise
+        clip = Clip(token, video, None)
+        with self._lock:
+            session.clips[token] = clip
+            while len(session.clips) > UPLOADS_KEPT:
+                _, old = session.clips.popitem(last=False)
+                old.video.close()
+        return clip
+
+    def add_answer(self, session: Session, answer: Answer) -> None:
+        """Keep an answer for its visitor; the oldest goes when there are many."""
+        with self._lock:
+            session.answers[answer.token] = answer
+            while len(session.answers) > ANSWERS_KEPT:
+                session.answers.popitem(last=False)
+
+    def clip(self, token: str) -> Clip:
+        """The clip that a browser names. Raises SessionError when there is none."""
+        if token.startswith(_SAMPLE_TOKEN):
+            return self.sample(token.removeprefix(_SAMPLE_TOKEN))
+        with self._lock:
+            for session in self._by_key.values():
+                if token in session.clips:
+                    return session.clips[token]
+        raise SessionError("This clip is no longer here. Upload it again.")
+
+    def answer(self, token: str) -> Answer:
+        """The answer that a browser names. Raises SessionError when there is none."""
+        if token.startswith(_SAMPLE_TOKEN):
+            stored = self.stored_answer(self.clip(token))
+            if stored is not None:
+                return stored
+        with self._lock:
+            for session in self._by_key.values():
+                if token in session.answers:
+                    return session.answers[token]
+        raise SessionError("This answer is no longer here. Ask again.")
+
+
+def new_answer_token() -> str:
+    """A token that nobody can guess."""
+    return secrets.token_urlsafe(18)
+
+
+def _require_size(path: Path, limits: Limits) -> None:
+    size_mb = path.stat().st_size / 2**20
+    if size_mb > limits.upload_mb:
+        raise VideoError(
+            f"The clip has {size_mb:.0f} MB; at most {limits.upload_mb} MB are taken. "
+            "Cut it shorter or export it smaller."
+        )
+
+
+def _require_duration(video: Video, limits: Limits) -> None:
+    if video.duration_s > limits.duration_s:
+        video.close()
+        raise VideoError(
+            f"The clip lasts {video.duration_s:.0f} s; at most {limits.duration_s:.0f} s are "
+            "taken. Cut it shorter."
+        )

@@ -1,0 +1,65 @@
+"""The stage: one first-party gr.HTML that draws frames, boxes and maps in the browser.
+
+Its parts lie beside this file; the scripts are joined in the order of SCRIPTS into the one
+function body that gr.HTML runs. Boxes are float pixels of the source frame everywhere.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+_HERE = Path(__file__).parent
+SCRIPTS = (
+    "state.js",
+    "codec.js",
+    "frames.js",
+    "paint.js",
+    "canvas.js",
+    "inspector.js",
+    "strip.js",
+    "maps.js",
+    "transport.js",
+    "ask.js",
+    "take.js",
+    "stage.js",
+)
+
+
+def stage(
+    server_functions: Sequence[Callable[[Any], dict[str, Any]]],
+    *,
+    profile: dict[str, Any],
+    stages: list[str],
+    caveat: str,
+    limits: dict[str, Any],
+) -> gr.HTML:
+    """Put the stage into the open Blocks.
+
+    Args:
+        server_functions: frame, pool, maps, read and take; each gets one message.
+        profile, stages, caveat, limits: fixed facts for the screen.
+    """
+    return gr.HTML(
+        value="",
+        html_template=_read("template.html"),
+        css_template=_read("stage.css"),
+        js_on_load="\n".join(_read(name) for name in SCRIPTS),
+        apply_default_css=False,
+        server_functions=list(server_functions),
+        elem_id="stage",
+        profile=profile,
+        stages=stages,
+        caveat=caveat,
+        limits=limits,
+        samples=[],
+        link=None,
+        clip=None,
+        answer=None,
+        progress=None,
+    )
+
+
+def _read(name: str) -> str:
+    return (_HERE / name).read_text(encoding="utf-8")

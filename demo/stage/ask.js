@@ -1,0 +1,188 @@
+// The question: what it names, when it is about, how far its answer is.
+
+const A = { read: [], target: "", own: null, error: "", timer: 0, started: 0, clock: 0 };
+
+// The times that a click on Ask would request.
+function requestedNow() {
+  if (!S.clip) return [];
+  if (A.own) return A.own;
+  if (A.read.length) return A.read;
+  return S.answer && S.answer.text === $("question").value.trim() ? S.answer.times.map((time) => time.requested_s) : [];
+}
+
+function questionTyped() {
+  clearTimeout(A.timer);
+  A.timer = setTimeout(readQuestion, 250);
+}
+
+async function readQuestion() {
+  const text = $("question").value.trim();
+  if (!S.clip || !text) {
+    Object.assign(A, { read: [], target: "", error: "" });
+    chipsChanged();
+    return;
+  }
+  const token = S.clip.token;
+  const reply = await askServer("read", { clip: token, text });
+  if (!S.clip || S.clip.token !== token || $("question").value.trim() !== text) return;
+  Object.assign(A, { read: reply.times || [], target: reply.target || "", error: reply.error || "" });
+  chipsChanged();
+}
+
+function chipsChanged() {
+  const row = $("chips");
+  row.replaceChildren();
+  if (!S.clip) return;
+  const text = $("question").value.trim();
+  if (A.error) row.append(make("span", "fault", A.error));
+  else if (!text && S.clip.questions.length) {
+    row.append(make("span", "lead", "Try"));
+    for (const one of S.clip.questions.slice(0, 6)) row.append(exampleChip(one));
+  } else if (text) timeChips(row);
+  drawLanes();
+}
+
+function exampleChip(text) {
+  const chip = make("button", "chip", text);
+  chip.type = "button";
+  chip.addEventListener("click", () => {
+    $("question").value = text;
+    A.own = null;
+    readQuestion();
+    $("question").focus();
+  });
+  return chip;
+}
+
+function timeChips(row) {
+  const times = A.own || A.read;
+  row.append(make("span", "lead", "At"));
+  if (!times.length) row.append(make("span", "chip still", "this frame, " + secondsOf(wanted).toFixed(3) + " s"));
+  times.slice(0, 12).forEach((second, at) => row.append(timeChip(second, at)));
+  if (times.length > 12) row.append(make("span", "chip still", "and " + (times.length - 12) + " more"));
+  const add = make("button", "chip quiet", "+ this frame");
+  add.type = "button";
+  add.addEventListener("click", () => ownTimes([...times, secondsOf(wanted)]));
+  row.append(add);
+  if (A.own) {
+    const back = make("button", "chip quiet", "as the question says");
+    back.type = "button";
+    back.addEventListener("click", () => ownTimes(null));
+    row.append(back);
+  }
+  if (A.target) row.append(make("span", "lead end", "looking for: " + A.target));
+}
+
+function timeChip(second, at) {
+  const chip = make("span", "chip time");
+  const field = make("input");
+  field.value = String(Number(second.toFixed(3)));
+  field.style.width = Math.max(2, field.value.length) + 0.5 + "ch";
+  field.addEventListener("input", () => { field.style.width = Math.max(2, field.value.length) + 0.5 + "ch"; });
+  field.setAttribute("aria-label", "Requested time " + (at + 1) + " in seconds");
+  field.addEventListener("change", () => {
+    const value = readSeconds(field.value);
+    const times = [...(A.own || A.read)];
+    if (Number.isNaN(value) || value > S.clip.duration_s) {
+      say("That time is not in the clip.");
+      field.value = String(Number(second.toFixed(3)));
+      return;
+    }
+    times[at] = value;
+    ownTimes(times);
+  });
+  const drop = make("button", "", "\u00d7");
+  drop.type = "button";
+  drop.setAttribute("aria-label", "Remove time " + field.value);
+  drop.addEventListener("click", () => ownTimes((A.own || A.read).filter((_, place) => place !== at)));
+  chip.append(field, " s", drop);
+  return chip;
+}
+
+function ownTimes(times) {
+  A.own = times && times.length ? [...new Set(times)].sort((a, b) => a - b) : null;
+  chipsChanged();
+}
+
+function submitQuestion() {
+  if (!S.clip || S.busy) return;
+  const text = $("question").value.trim();
+  if (!text) {
+    note("Write a question first.", "error");
+    $("question").focus();
+    return;
+  }
+  note("");
+  setBusy(true);
+  A.started = performance.now();
+  runningChanged({ state: "waiting", stages: [], total: 1, left_s: null });
+  trigger("submit", { clip: S.clip.token, text, times: A.own, index: S.index });
+}
+
+function setBusy(busy) {
+  S.busy = busy;
+  root.dataset.busy = busy ? "yes" : "no";
+  $("go").hidden = busy;
+  $("stop").hidden = !busy;
+  $("stop").disabled = false;
+  $("running").hidden = !busy;
+  $("chips").hidden = busy;
+  clearInterval(A.clock);
+  if (busy) A.clock = setInterval(tickClock, 200);
+}
+
+function progressArrived() {
+  const facts = plain(props.progress);
+  if (!facts || !facts.state) return;
+  if (facts.state === "done" || facts.state === "failed") {
+    setBusy(false);
+    if (facts.state === "failed") {
+      root.dataset.uploading = "no";
+      say("Stopped.");
+    }
+    chipsChanged();
+    return;
+  }
+  if (S.busy) runningChanged(facts);
+}
+
+function runningChanged(facts) {
+  const row = $("running");
+  row.replaceChildren();
+  const next = facts.stages.findIndex((one) => one.done < facts.total);
+  facts.stages.forEach((one, at) => {
+    const dot = make("span", "stagedot" + (one.done >= facts.total ? " done" : at === next ? " now" : ""), one.name);
+    if (facts.total > 1 && one.done < facts.total) dot.append(make("small", "", " " + one.done + "/" + facts.total));
+    row.append(dot);
+  });
+  const words = { waiting: "Waiting for the models", stopping: "Stopping after this stage" }[facts.state];
+  if (words) row.append(make("span", "lead", words));
+  const left = make("span", "clock");
+  left.dataset.due = facts.left_s == null ? "" : performance.now() + facts.left_s * 1000;
+  row.append(left);
+  tickClock();
+  if (next >= 0) say(facts.stages[next].name);
+}
+
+function tickClock() {
+  const clock = $("running").querySelector(".clock");
+  if (!clock) return;
+  const passed = ((performance.now() - A.started) / 1000).toFixed(1) + " s";
+  const due = clock.dataset.due ? Math.max(0, (Number(clock.dataset.due) - performance.now()) / 1000) : null;
+  clock.textContent = due === null ? passed : passed + ", about " + Math.ceil(due) + " s left";
+}
+
+function wireAsk() {
+  $("ask").addEventListener("submit", (event) => {
+    event.preventDefault();
+    submitQuestion();
+  });
+  $("question").addEventListener("input", () => {
+    A.own = null;
+    questionTyped();
+  });
+  $("stop").addEventListener("click", () => {
+    $("stop").disabled = true;
+    trigger("cancel", {});
+  });
+}

@@ -1,0 +1,205 @@
+// The large canvas: zoom to the pointer, pan, fit, full screen, what lies under the pointer.
+
+const view = { scale: 1, left: 0, top: 0, fitted: true };
+const pointers = new Map();
+let drag = null;
+let drawTicket = 0;
+
+function drawStage() {
+  const canvas = $("canvas");
+  const started = performance.now();
+  const { pen, width, height } = prepare(canvas);
+  if (!S.clip || !S.image) return;
+  if (view.fitted) Object.assign(view, fitView(width, height));
+  paintFrame(pen, view, S.image);
+  paintEverything(pen, view);
+  const fit = fitView(width, height).scale;
+  $("zoomtext").textContent = view.fitted ? "Fit" : Math.round((view.scale / fit) * 100) + " %";
+  canvas.setAttribute("aria-label", describeStage());
+  root.dataset.frame = S.index;
+  root.dataset.redraw = (performance.now() - started).toFixed(1);
+}
+
+function drawAll() {
+  drawStage();
+  drawStrip();
+}
+
+// Many wishes to draw, one drawing a screen refresh.
+function drawSoon() {
+  if (drawTicket) return;
+  drawTicket = requestAnimationFrame(() => {
+    drawTicket = 0;
+    drawAll();
+  });
+}
+
+function describeStage() {
+  const words = "Frame " + S.index + " of " + S.clip.title + ", " + secondsOf(S.index).toFixed(3) + " seconds.";
+  const time = timeNow();
+  if (!time) return words + " No answer on this frame.";
+  const has = time.medvlm.box ? "MedVLM has a box." : "MedVLM has no box.";
+  return words + " RefineRank score " + figure(time.refinerank.score, 2) + ". " + has;
+}
+
+function zoomBy(factor, x, y) {
+  if (!S.clip) return;
+  const canvas = $("canvas");
+  const fit = fitView(canvas.clientWidth, canvas.clientHeight);
+  const scale = Math.max(fit.scale, Math.min(fit.scale * 40, view.scale * factor));
+  if (scale <= fit.scale * 1.001) view.fitted = true;
+  else {
+    const share = scale / view.scale;
+    view.left = x - (x - view.left) * share;
+    view.top = y - (y - view.top) * share;
+    view.scale = scale;
+    view.fitted = false;
+    keepInside();
+  }
+  drawSoon();
+}
+
+function keepInside() {
+  const canvas = $("canvas");
+  const [wide, high] = [S.clip.width * view.scale, S.clip.height * view.scale];
+  const hold = (at, size, room) => (size <= room ? (room - size) / 2 : Math.max(room - size, Math.min(0, at)));
+  view.left = hold(view.left, wide, canvas.clientWidth);
+  view.top = hold(view.top, high, canvas.clientHeight);
+}
+
+function zoomAction(what) {
+  const canvas = $("canvas");
+  if (what === "fit") {
+    view.fitted = true;
+    drawSoon();
+  } else if (what === "full") fullScreen();
+  else zoomBy(what === "in" ? 1.4 : 1 / 1.4, canvas.clientWidth / 2, canvas.clientHeight / 2);
+}
+
+function fullScreen() {
+  const stage = element.querySelector(".main");
+  if (document.fullscreenElement) document.exitFullscreen();
+  else if (stage.requestFullscreen) stage.requestFullscreen().catch(() => say("Full screen is not allowed here."));
+}
+
+const sourcePoint = (x, y) => [(x - view.left) / view.scale, (y - view.top) / view.scale];
+
+// The drawn box under a point: an edge within 6 px first, else the smallest box around it.
+function pick(x, y) {
+  const pool = poolNow();
+  if (!pool) return null;
+  const drawn = new Map(S.layers.has("rank") ? rankedShown(pool).map((one) => [one.key, one]) : []);
+  for (const one of membersOf(pool)) {
+    if (one.score >= S.floor && S.layers.has(one.refined ? "refined" : "pool")) drawn.set(one.key, one);
+  }
+  let best = null;
+  for (const one of drawn.values()) {
+    const [left, top, wide, high] = corners(view, one.box);
+    const inside = x >= left - 6 && x <= left + wide + 6 && y >= top - 6 && y <= top + high + 6;
+    if (!inside) continue;
+    const edge = Math.min(Math.abs(x - left), Math.abs(x - left - wide), Math.abs(y - top), Math.abs(y - top - high));
+    const cost = edge <= 6 ? edge : 1000 + wide * high;
+    if (!best || cost < best.cost) best = { cost, key: one.key };
+  }
+  return best ? best.key : null;
+}
+
+function place(event) {
+  const frame = $("canvas").getBoundingClientRect();
+  return [event.clientX - frame.left, event.clientY - frame.top];
+}
+
+function pointerDown(event) {
+  $("view").focus({ preventScroll: true });
+  pointers.set(event.pointerId, place(event));
+  $("canvas").setPointerCapture(event.pointerId);
+  const [x, y] = place(event);
+  drag = { x, y, left: view.left, top: view.top, moved: false, apart: apart() };
+}
+
+function apart() {
+  if (pointers.size < 2) return 0;
+  const [a, b] = [...pointers.values()];
+  return Math.hypot(a[0] - b[0], a[1] - b[1]);
+}
+
+function pointerMove(event) {
+  const [x, y] = place(event);
+  if (!pointers.has(event.pointerId)) return hoverAt(x, y);
+  pointers.set(event.pointerId, [x, y]);
+  if (pointers.size === 2) {
+    const [a, b] = [...pointers.values()];
+    const now = apart();
+    if (drag.apart) zoomBy(now / drag.apart, (a[0] + b[0]) / 2, (a[1] + b[1]) / 2);
+    drag = { ...drag, apart: now, moved: true };
+    return undefined;
+  }
+  if (!drag.moved && Math.hypot(x - drag.x, y - drag.y) < 4) return undefined;
+  drag.moved = true;
+  if (view.fitted) return undefined;
+  view.left = drag.left + x - drag.x;
+  view.top = drag.top + y - drag.y;
+  keepInside();
+  drawSoon();
+  return undefined;
+}
+
+function pointerUp(event) {
+  pointers.delete(event.pointerId);
+  if (drag && !drag.moved && event.type === "pointerup") select(pick(...place(event)));
+  if (!pointers.size) drag = null;
+}
+
+function hoverAt(x, y) {
+  if (!S.clip) return;
+  S.pointer = sourcePoint(x, y);
+  hover(pick(x, y));
+  mapsPointer();
+}
+
+function hover(key) {
+  if (S.hover === key) return;
+  S.hover = key;
+  markRows();
+  drawSoon();
+}
+
+function select(key, quietly) {
+  S.selected = key;
+  markRows(!quietly);
+  drawDetail();
+  drawSoon();
+  if (S.target === "original" || S.target === "refined") wantMaps();
+  const one = memberAt(key);
+  if (one) say((one.rank ? "Rank " + one.rank : "Filtered box") + ", candidate " + (one.id + 1) + ", score " + figure(one.score, 2));
+}
+
+function wireCanvas() {
+  const canvas = $("canvas");
+  canvas.addEventListener("pointerdown", pointerDown);
+  canvas.addEventListener("pointermove", pointerMove);
+  canvas.addEventListener("pointerup", pointerUp);
+  canvas.addEventListener("pointercancel", pointerUp);
+  canvas.addEventListener("pointerleave", () => {
+    S.pointer = null;
+    hover(null);
+    mapsPointer();
+  });
+  canvas.addEventListener("dblclick", () => zoomAction("fit"));
+  canvas.addEventListener("wheel", (event) => {
+    const here = document.activeElement === $("view") || event.ctrlKey || event.metaKey;
+    if (!here) return;
+    event.preventDefault();
+    zoomBy(Math.exp(-event.deltaY * 0.0022), ...place(event));
+  }, { passive: false });
+  for (const button of element.querySelectorAll("[data-zoom]")) {
+    button.addEventListener("click", () => zoomAction(button.dataset.zoom));
+  }
+  const watcher = new ResizeObserver(() => {
+    if (S.clip && !view.fitted) keepInside();
+    drawSoon();
+    drawLanes();
+  });
+  watcher.observe($("view"));
+  watcher.observe($("strip"));
+}

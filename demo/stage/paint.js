@@ -1,0 +1,166 @@
+// Boxes and maps on any canvas. A view says where a source pixel lands: x * scale + left.
+
+function prepare(canvas) {
+  const ratio = window.devicePixelRatio || 1;
+  const width = canvas.clientWidth;
+  const height = canvas.clientHeight;
+  const wide = Math.max(1, Math.round(width * ratio));
+  const high = Math.max(1, Math.round(height * ratio));
+  if (canvas.width !== wide || canvas.height !== high) {
+    canvas.width = wide;
+    canvas.height = high;
+  }
+  const pen = canvas.getContext("2d");
+  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+  pen.clearRect(0, 0, width, height);
+  return { pen, width, height };
+}
+
+function fitView(width, height) {
+  const scale = Math.min(width / S.clip.width, height / S.clip.height);
+  return { scale, left: (width - S.clip.width * scale) / 2, top: (height - S.clip.height * scale) / 2 };
+}
+
+function paintFrame(pen, view, image) {
+  pen.imageSmoothingEnabled = view.scale < 3;
+  pen.imageSmoothingQuality = "high";
+  pen.drawImage(image, view.left, view.top, S.clip.width * view.scale, S.clip.height * view.scale);
+}
+
+function paintPicture(pen, view, picture, alpha) {
+  pen.save();
+  pen.globalAlpha = alpha;
+  pen.imageSmoothingEnabled = false;
+  pen.drawImage(picture, view.left, view.top, S.clip.width * view.scale, S.clip.height * view.scale);
+  pen.restore();
+}
+
+function corners(view, box) {
+  const x = box[0] * view.scale + view.left;
+  const y = box[1] * view.scale + view.top;
+  return [x, y, (box[2] - box[0]) * view.scale, (box[3] - box[1]) * view.scale];
+}
+
+// A dark casing under every line: no hue alone stands out on tissue.
+function paintBox(pen, view, box, style) {
+  const [x, y, width, height] = corners(view, box);
+  pen.save();
+  pen.globalAlpha = style.alpha;
+  pen.lineJoin = "miter";
+  if (style.casing !== false) {
+    pen.strokeStyle = style.double ? "#FFFFFF" : "rgba(8,10,14,0.82)";
+    pen.lineWidth = style.width + 3;
+    pen.strokeRect(x, y, width, height);
+  }
+  pen.strokeStyle = style.color;
+  pen.lineWidth = style.width;
+  pen.setLineDash(style.dash);
+  pen.strokeRect(x, y, width, height);
+  pen.restore();
+  if (style.tag) tags.push({ pen, x, y, width, height, style });
+}
+
+// Tags wait until all lines are drawn, then each takes a corner that is still free.
+const tags = [];
+
+function paintTags() {
+  const taken = [];
+  for (const tag of tags.splice(0).reverse()) {
+    const { pen, style } = tag;
+    pen.save();
+    pen.font = "600 12px system-ui, sans-serif";
+    const wide = pen.measureText(style.tag).width + 10;
+    const [left, top] = freeSpot(tag, wide, taken);
+    taken.push([left, top, wide]);
+    pen.fillStyle = style.double ? "#FFFFFF" : "rgba(8,10,14,0.9)";
+    pen.fillRect(left, top, wide, 17);
+    pen.fillStyle = style.color;
+    pen.fillText(style.tag, left + 5, top + 13);
+    pen.restore();
+  }
+}
+
+function freeSpot({ pen, x, y, width, height }, wide, taken) {
+  const form = pen.getTransform();
+  const [right, bottom] = [pen.canvas.width / form.a, pen.canvas.height / form.d];
+  const spots = [[x - 1, y - 19], [x + width - wide + 1, y - 19], [x - 1, y + height + 2],
+    [x + width - wide + 1, y + height + 2], [x + 2, y + 2], [x + 2, y + height - 19]];
+  const inside = spots.map(([left, top]) => [Math.max(0, Math.min(right - wide, left)), Math.max(0, Math.min(bottom - 17, top))]);
+  const free = ([left, top]) => taken.every(([l, t, w]) => left + wide < l || left > l + w || top + 18 < t || top > t + 18);
+  return inside.find(free) || inside[0];
+}
+
+function paintArrow(pen, view, from, to) {
+  const start = corners(view, from);
+  const end = corners(view, to);
+  const [x0, y0] = [start[0] + start[2] / 2, start[1] + start[3] / 2];
+  const [x1, y1] = [end[0] + end[2] / 2, end[1] + end[3] / 2];
+  const length = Math.hypot(x1 - x0, y1 - y0);
+  if (length < 3) return;
+  const [dx, dy] = [(x1 - x0) / length, (y1 - y0) / length];
+  for (const [color, width] of [["rgba(8,10,14,0.85)", 4.5], ["#FFFFFF", 1.8]]) {
+    pen.strokeStyle = color;
+    pen.lineWidth = width;
+    pen.beginPath();
+    pen.moveTo(x0, y0);
+    pen.lineTo(x1, y1);
+    pen.lineTo(x1 - 7 * dx + 4 * dy, y1 - 7 * dy - 4 * dx);
+    pen.moveTo(x1, y1);
+    pen.lineTo(x1 - 7 * dx - 4 * dy, y1 - 7 * dy + 4 * dx);
+    pen.stroke();
+  }
+}
+
+// The members that the ranked layer draws: the answer always, then up to k above the floor.
+function rankedShown(pool) {
+  return membersOf(pool).filter((one) => one.rank === 1 || (one.rank && one.rank <= S.topk && one.score >= S.floor));
+}
+
+function paintCandidates(pen, view, pool) {
+  const layer = (refined, role) => {
+    for (const one of membersOf(pool)) {
+      if (one.refined !== refined || one.score < S.floor) continue;
+      const alpha = one.rank ? role.alpha : role.alpha * 0.45;
+      paintBox(pen, view, one.box, { ...role, alpha, casing: false });
+    }
+  };
+  if (S.layers.has("pool")) layer(false, ROLES.pool);
+  if (S.layers.has("refined")) layer(true, ROLES.refined);
+  if (!S.layers.has("rank")) return;
+  for (const one of rankedShown(pool).reverse()) {
+    if (one.rank > 1) paintBox(pen, view, one.box, { ...ROLES.rank, width: 1.5, tag: "R" + one.rank });
+  }
+}
+
+function paintAnswers(pen, view, time) {
+  if (S.layers.has("truth") && time.truth) paintBox(pen, view, time.truth, { ...ROLES.truth, double: true });
+  if (S.layers.has("detector")) paintBox(pen, view, time.detector.box, { ...ROLES.detector });
+  if (S.layers.has("medvlm") && time.medvlm.box) paintBox(pen, view, time.medvlm.box, { ...ROLES.medvlm });
+}
+
+// What is hovered or selected stands out; the answer keeps its own look unless it is hovered.
+function paintPicked(pen, view) {
+  for (const key of new Set([S.selected, S.hover])) {
+    const one = memberAt(key);
+    if (!one) continue;
+    const name = (one.rank ? "R" + one.rank : "filtered") + "  #" + (one.id + 1) + (one.refined ? " refined" : " original");
+    if (one.refined) paintBox(pen, view, one.row.box, { ...ROLES.pool, alpha: 1, width: 1.5 });
+    if (one.rank !== 1 || key === S.hover) paintBox(pen, view, one.box, { color: "#FFFFFF", width: 2, dash: [], alpha: 1, tag: name });
+    if (one.refined) paintArrow(pen, view, one.row.box, one.box);
+  }
+}
+
+function paintEverything(pen, view) {
+  const overlay = overlayPicture();
+  if (overlay) paintPicture(pen, view, overlay, S.opacity);
+  const pool = poolNow();
+  const time = timeNow();
+  if (pool) paintCandidates(pen, view, pool);
+  if (time) paintAnswers(pen, view, time);
+  if (pool && time && S.layers.has("rank")) {
+    const best = membersOf(pool)[0];
+    paintBox(pen, view, best.box, { ...ROLES.rank, tag: "R1" });
+  }
+  if (pool) paintPicked(pen, view);
+  paintTags();
+}

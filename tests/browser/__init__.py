@@ -1,0 +1,1 @@
+"""The page in headless Chromium, with models that are pretended."""
