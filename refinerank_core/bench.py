@@ -114,10 +114,7 @@ def _video_lines(path: Path, repeats: int) -> list[Line]:
     steps = _steps_within_a_group(video)
     video.read_frame(steps[0])
     for name, walk in (("forward", steps), ("back", steps[::-1])):
-        places = iter(walk * repeats)
-        each = _median_ms(
-            lambda walk_on=places: video.read_frame(next(walk_on)), len(walk), _nothing
-        )
+        each = _walk_ms(video, walk)
         lines.append(Line(f"step {name} within a group of pictures", each, "ms", len(walk)))
     seek = _opencv_seek_ms(path, steps)
     ratio = seek / max(lines[-2].value, lines[-1].value)
