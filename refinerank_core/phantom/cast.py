@@ -135,7 +135,7 @@ class Role:
     """
 
     deeds: tuple[tuple[str, tuple[str, ...]], ...]
-    stays: float = 0.8
+    stays: float = 0.72
     hover: float = 0.12
     pull: float = 0.06
 
@@ -158,7 +158,13 @@ class Schedule:
         self.taken: list[tuple[float, float, np.ndarray]] = []
 
     def course(
-        self, rng: np.random.Generator, role: Role, pivot: np.ndarray, *, late: bool
+        self,
+        rng: np.random.Generator,
+        role: Role,
+        pivot: np.ndarray,
+        *,
+        late: bool,
+        home: np.ndarray | None = None,
     ) -> Course:
         """Fill the clip with deeds for one actor.
 
@@ -167,15 +173,16 @@ class Schedule:
             role: what it may do.
             pivot: (2,) where it comes from.
             late: it enters only after the clip has begun.
+            home: (2,) it rather works near here, or None.
         """
-        now = float(rng.uniform(0.5, 0.4 * self.duration_s)) if late else -LEAD_S
+        now = float(rng.uniform(0.03, 0.4)) * self.duration_s if late else -LEAD_S
         now += float(rng.uniform(0, 2.0))
         tips: list[tuple[float, np.ndarray]] = []
         jaws: list[tuple[float, np.ndarray]] = []
         phases: list[Phase] = []
         here: np.ndarray | None = None
         while now < self.duration_s + 2.0:
-            deed = self._choose(rng, role, now)
+            deed = self._choose(rng, role, now, home)
             if deed is None:
                 break
             action, target, place = deed
@@ -215,7 +222,7 @@ class Schedule:
         return Course(Track.of(tips), Track.of(jaws), tuple(phases))
 
     def _choose(
-        self, rng: np.random.Generator, role: Role, now: float
+        self, rng: np.random.Generator, role: Role, now: float, home: np.ndarray | None
     ) -> tuple[str, str, np.ndarray] | None:
         """Draw a deed whose place stays free, or the freest of some draws."""
         best: tuple[float, tuple[str, str, np.ndarray]] | None = None
@@ -232,9 +239,11 @@ class Schedule:
                 ),
                 default=9.0,
             )
-            if best is None or room > best[0]:
-                best = (room, (action, target, place))
-            if room > 0.2:
+            away = 0.0 if home is None else float(np.hypot(*(place - home)))
+            worth = min(room, 0.25) - 0.5 * away
+            if best is None or worth > best[0]:
+                best = (worth, (action, target, place))
+            if home is None and room > 0.2:
                 break
         return None if best is None else best[1]
 

@@ -16,10 +16,12 @@ from refinerank_core.phantom.shapes import Patch
 
 ROLES = {
     "tweezers": Role(
-        (("grasping", ("wound edge", "skin")), ("retracting", ("wound edge",))), pull=0.05
+        (("grasping", ("wound edge", "skin")), ("retracting", ("wound edge",))),
+        stays=0.65,
+        pull=0.05,
     ),
-    "scalpel": Role((("cutting", ("wound edge", "wound")), ("dissecting", ("wound",)))),
-    "needle holder": Role((("suturing", ("wound edge",)),), stays=0.85),
+    "scalpel": Role((("cutting", ("wound edge", "wound")), ("dissecting", ("wound",))), stays=0.6),
+    "needle holder": Role((("suturing", ("wound edge",)),), stays=0.75),
     "gauze": Role((("wiping", ("wound", "skin")),), stays=0.6),
     "nothing": Role((("retracting", ("skin", "wound edge")),), pull=0.04, hover=0.08),
 }
@@ -65,13 +67,13 @@ def draw_cast(
     from_side = rng.random() < 0.35
     order = rng.permutation(len(hands))
     actors = []
-    for index in order:
+    for index in (int(number) for number in order):
         owner, side, held = hands[index]
         pivot = _shoulder(rng, owner, side, from_side=bool(from_side))
         look = draw_look(rng, width=(0.036, 0.05), length=LENGTHS[held], opening=(0.4, 0.8))
         glove = own if owner == "own" else other
         late = owner == "other" and rng.random() < 0.4
-        course = schedule.course(rng, ROLES[held], pivot, late=late)
+        course = schedule.course(rng, ROLES[held], pivot, late=late, home=_home(pivot))
         bodies = [
             Body(
                 11 + index,
@@ -101,6 +103,11 @@ def draw_cast(
             )
         )
     return actors
+
+
+def _home(pivot: np.ndarray) -> np.ndarray:
+    """Return the part of the field nearest to where an arm comes from."""
+    return np.array([VIEW_WIDTH / 2, 0.5]) + (pivot - (VIEW_WIDTH / 2, 0.5)) * (0.55, 0.08)
 
 
 def _shoulder(rng: np.random.Generator, owner: str, side: str, *, from_side: bool) -> np.ndarray:

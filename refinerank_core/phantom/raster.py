@@ -14,6 +14,7 @@ from refinerank_core.phantom.truth import box_of
 
 FINE_HEIGHT = 320  # cells from top to bottom, at least
 FREE, HIDDEN = 0, 255
+MOST = 128  # of 255: a frame pixel is of the one thing that has more than half of its cells
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +39,7 @@ class Raster:
         width, height = size_wh[0] * self.fine, size_wh[1] * self.fine
         self.cells = np.zeros((height, width), np.uint8)
         self.scale = np.array([width / VIEW_WIDTH, height]) * 16
+        self.free = np.ones((size_wh[1], size_wh[0]), bool)  # frame pixels that show the field
         self.whole: list[int] = []  # cells of each body's boxed part, were it all in view
         self.frames: list[tuple[int, int, int, int]] = []  # where those cells may lie
 
@@ -71,11 +73,14 @@ class Raster:
         self.frames.append((int(x0), int(y0), int(x1), int(y1)))
 
     def close(self) -> None:
-        """Hide what lies outside the scope's circle."""
+        """Hide what lies outside the scope's circle; nothing is added after this."""
         if self.hidden is not None:
             height, width = self.cells.shape
             hidden = cv2.resize(self.hidden, (width, height), interpolation=cv2.INTER_NEAREST)
             cv2.bitwise_or(self.cells, hidden, self.cells)
+
+        open_cells = cv2.inRange(self.cells, FREE, FREE)
+        self.free = cv2.resize(open_cells, self.size_wh, interpolation=cv2.INTER_AREA) > MOST
 
     def seen(self, number: int, *, with_mask: bool) -> Seen | None:
         """Return the visible part of a body, or None when no cell of it shows."""
@@ -92,7 +97,7 @@ class Raster:
             full = np.zeros(self.cells.shape, np.uint8)
             full[y0:y1, x0:x1] = own
             small = cv2.resize(full, self.size_wh, interpolation=cv2.INTER_AREA)
-            mask = small > 127
+            mask = small > MOST
         return Seen(np.asarray(box / np.float32(self.fine)), count / self.whole[number], mask)
 
     def seen_structure(self, labels: np.ndarray, label: int, *, with_mask: bool) -> Seen | None:
@@ -105,10 +110,8 @@ class Raster:
 
         Its share is of what the frame holds: the whole organ reaches far beyond.
         """
-        middle = self.fine // 2
-        free = self.cells[middle :: self.fine, middle :: self.fine] == FREE
         whole = labels == label
-        own = (whole & free).astype(np.uint8)
+        own = (whole & self.free).astype(np.uint8)
         count = cv2.countNonZero(own)
         if count < 4:
             return None

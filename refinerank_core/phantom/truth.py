@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import cv2
 import numpy as np
 
-IN_VIEW_SHARE = 0.30  # a thing that shows less of itself than this counts as not in view
+IN_VIEW_SHARE = MappingProxyType(
+    {  # a thing that shows less of itself than this counts as not in view
+        "tool": 0.30,
+        "hand": 0.20,
+        "structure": 0.20,
+    }
+)
 SIDE_MARGIN = 0.12  # a shaft closer than this to a corner of the view has no clear side
 
 
@@ -49,7 +56,7 @@ class ObjectTruth:
 
     @property
     def in_view(self) -> bool:
-        return self.visible_share >= IN_VIEW_SHARE
+        return self.visible_share >= IN_VIEW_SHARE[self.kind]
 
     def as_json(self) -> dict[str, object]:
         """Return everything but the mask as plain values."""
