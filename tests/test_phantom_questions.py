@@ -18,7 +18,7 @@ from refinerank_core.phantom.vocabulary import PROCEDURES
 from refinerank_core.phantom.wording import Timing, draw_timing
 from refinerank_core.question import parse_question
 
-SIZE = (256, 144)
+SIZE = (160, 90)
 
 every_procedure = pytest.mark.parametrize("procedure", PROCEDURES)
 
@@ -26,9 +26,9 @@ every_procedure = pytest.mark.parametrize("procedure", PROCEDURES)
 @lru_cache(maxsize=8)
 def asked(procedure: str) -> list[tuple[Scene, PhantomQuestion]]:
     pairs = []
-    for seed in range(4):
+    for seed in range(3):
         scene, rng = Scene.from_seed(seed, procedure), np.random.default_rng(seed)
-        questions = [ask(scene, rng, size_wh=SIZE) for _ in range(10)]
+        questions = [ask(scene, rng, size_wh=SIZE) for _ in range(12)]
         pairs += [(scene, question) for question in questions if question is not None]
     return pairs
 

@@ -179,13 +179,13 @@ def test_tools_leave_and_come_back(procedure: str) -> None:
         scene = Scene.from_seed(seed, procedure, duration_s=40.0)
         seen = [
             {thing.instance for thing in scene.truth_at(time, SMALL).in_view("tool")}
-            for time in np.arange(0, 40, 1.0)
+            for time in np.arange(0, 40, 2.0)
         ]
         comings += sum(len(after - before) for before, after in pairwise(seen))
         goings += sum(len(before - after) for before, after in pairwise(seen))
 
-    assert comings >= 3
-    assert goings >= 3
+    assert comings >= 2
+    assert goings >= 2
 
 
 def test_only_open_surgery_has_hands_with_owner_and_side() -> None:

@@ -103,6 +103,16 @@ class Lens:
         radius = self.circle[2]
         return min(radius, VIEW_WIDTH / 2), min(radius, 0.5)
 
+    def within(self, places: dict[str, list[np.ndarray]]) -> dict[str, list[np.ndarray]]:
+        """Return of each list the places that the circle shows, or else the one nearest to it."""
+        middle, reach = np.array(self.circle[:2]), self.circle[2] - 0.14
+        kept = {}
+        for name, points in places.items():
+            apart = [float(np.hypot(*(point - middle))) for point in points]
+            seen = [point for point, far in zip(points, apart, strict=True) if far < reach]
+            kept[name] = seen or [points[int(np.argmin(apart))]]
+        return kept
+
     def gains(self, size_wh: tuple[int, int]) -> np.ndarray:
         """Return the (H, W, 3) float32 gain of every pixel: falloff, colour and circle."""
         width, height = size_wh

@@ -83,20 +83,29 @@ def hand(glove: Glove, side: str, pose: str, light: float, grip_x: float) -> lis
         light: light_across of the arm.
         grip_x: where the fingertips meet, in the frame of the held thing.
     """
-    dark, tilts = _template(glove, side, pose, grip_x)
+    patches, still, tilt, ends = _template(glove, side, pose, grip_x)
+    moved = still + light * tilt
+    starts = (0, *ends[:-1])
     return [
-        Patch(patch.points + light * tilt, patch.colour, patch.part)
-        for patch, tilt in zip(dark, tilts, strict=True)
+        Patch(moved[start:end], patch.colour, patch.part)
+        for patch, start, end in zip(patches, starts, ends, strict=True)
     ]
 
 
 @lru_cache(maxsize=64)
 def _template(
     glove: Glove, side: str, pose: str, grip_x: float
-) -> tuple[list[Patch], list[np.ndarray]]:
-    """Return the hand under light 0, and how its points move per unit of light: linearly."""
+) -> tuple[list[Patch], np.ndarray, np.ndarray, tuple[int, ...]]:
+    """Return the hand's patches, all their points under light 0, and how light 1 moves each.
+
+    The shading moves linearly with the light, so a hand is shaped once. The last value holds
+    where each patch ends among the points.
+    """
     dark, lit = (_shaped(glove, side, pose, light, grip_x) for light in (0.0, 1.0))
-    return dark, [b.points - a.points for a, b in zip(dark, lit, strict=True)]
+    still = np.concatenate([patch.points for patch in dark])
+    tilt = np.concatenate([patch.points for patch in lit]) - still
+    ends = np.cumsum([len(patch.points) for patch in dark])
+    return dark, still, tilt, tuple(int(end) for end in ends)
 
 
 def _shaped(glove: Glove, side: str, pose: str, light: float, grip_x: float) -> list[Patch]:
@@ -120,7 +129,7 @@ def _shaped(glove: Glove, side: str, pose: str, light: float, grip_x: float) -> 
         thick = girth * np.interp(
             np.linspace(0, 1, len(path)), [0, 0.5, 0.9, 1], [1.1, 1, 0.86, 0.72]
         )
-        patches += chain(path, thick, glove.latex, lamp, W, levels=5)
+        patches += chain(path, thick, glove.latex, lamp, W, levels=4)
         patches += _creases(path, girth, glove)
     return patches
 
@@ -129,7 +138,7 @@ def _palm(glove: Glove, lamp: np.ndarray, shift: np.ndarray, mirror: float) -> l
     """The back of the hand, rounded by nested outlines, with tendons and knuckles."""
     outline = smooth_closed(np.array(PALM) * (1.0, mirror * (0.5 + 0.5 * glove.plump)), 5) + shift
     centre = outline.mean(axis=0)
-    share = np.linspace(0.0, 1.0, 6)[:, None, None]
+    share = np.linspace(0.0, 1.0, 5)[:, None, None]
     patches = nested(
         centre + (outline - centre) * (1 - 0.7 * share) + lamp * 0.034 * share, glove.skin, W
     )
@@ -163,14 +172,14 @@ def _creases(path: np.ndarray, girth: float, glove: Glove) -> list[Patch]:
 def _sleeve(glove: Glove, lamp: np.ndarray, shift: np.ndarray) -> list[Patch]:
     """The gown's arm, and the glove's rolled cuff over it."""
     arm = np.array([[-2.6, 0.0], [-1.2, 0.0], [-0.58, 0.0], [-0.50, 0.0]]) + shift
-    patches = chain(arm, [0.26, 0.17, 0.105, 0.10], glove.gown, lamp, Part.BODY, levels=6)
+    patches = chain(arm, [0.26, 0.17, 0.105, 0.10], glove.gown, lamp, Part.BODY, levels=5)
     for x, lean in ((-0.72, 0.05), (-0.86, -0.04), (-1.05, 0.06), (-1.3, -0.05)):
         fold = np.array([[x - lean, -0.09], [x, 0.0], [x + lean, 0.10]]) + shift
         crease = ribbon(smooth_open(fold, 5), np.linspace(0.010, 0.002, 11))
         patches.append(Patch(crease, glove.gown.at(0.25)))
         patches.append(Patch(crease + lamp * 0.014, glove.gown.at(0.75)))
     cuff = np.array([[-0.57, 0.0], [-0.52, 0.0], [-0.43, 0.0]]) + shift
-    patches += chain(cuff, [0.098, 0.088, 0.070], glove.skin, lamp, W, levels=5)
+    patches += chain(cuff, [0.098, 0.088, 0.070], glove.skin, lamp, W, levels=3)
     roll = ribbon(np.array([[-0.565, -0.094], [-0.575, 0.0], [-0.565, 0.094]]) + shift, [0.008] * 3)
     patches.append(Patch(roll, glove.latex.at(0.85)))
     return patches

@@ -46,16 +46,14 @@ class Raster:
     def add(self, patches: Sequence[Patch]) -> None:
         """Lay the next body over those before it."""
         number = len(self.whole)
+        solid = [patch for patch in patches if patch.part is not Part.DECORATION]
         working = []
-        for patch in patches:
-            if patch.part is Part.DECORATION:
-                continue
+        for patch in solid:
             points = np.rint(patch.points * self.scale - 8).astype(np.int32)
-            if patch.part is Part.WORKING:
+            boxed = patch.part is Part.WORKING
+            cv2.fillPoly(self.cells, [points], 2 * number + 1 + boxed, cv2.LINE_8, 4)
+            if boxed:
                 working.append(points)
-                cv2.fillPoly(self.cells, [points], 2 * number + 2, cv2.LINE_8, 4)
-            else:
-                cv2.fillPoly(self.cells, [points], 2 * number + 1, cv2.LINE_8, 4)
         if not working:
             self.whole.append(0)
             self.frames.append((0, 0, 0, 0))

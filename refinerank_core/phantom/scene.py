@@ -68,8 +68,10 @@ class Scene:
             raise ValueError(f"duration_s and fps must be above 0, got {duration_s} and {fps}")
         kind, which = KINDS[procedure], PROCEDURES.index(procedure)
         plan = kind.field.plan(stream(seed, which, 1))
-        actors = kind.cast.draw_cast(stream(seed, which, 2), plan.anchors, duration_s)
         rng = stream(seed, which, 3)
+        lens = Lens.draw(rng, duration_s, circle_chance=kind.circle_chance)
+        anchors = lens.within(plan.anchors)
+        actors = kind.cast.draw_cast(stream(seed, which, 2), anchors, duration_s)
         return Scene(
             seed=seed,
             procedure=procedure,
@@ -79,7 +81,7 @@ class Scene:
             actors=actors,
             fixtures=clips_of(stream(seed, which, 5), actors),
             camera=Camera.draw(rng),
-            lens=Lens.draw(rng, duration_s, circle_chance=kind.circle_chance),
+            lens=lens,
             weather=Weather.draw(rng, smoky=kind.smoky, bloody=kind.bloody),
             phases=[phase for actor in actors for phase in actor.phases],
         )
