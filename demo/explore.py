@@ -146,7 +146,7 @@ class Explore:
 
     def on_upload_failed(self) -> gr.HTML:
         """Let the stage say that it is no longer busy."""
-        return gr.HTML(progress={"state": "failed"})
+        return gr.HTML(progress=ended("failed"))
 
     @stream_errors_to_toast
     def on_submit(self, event: gr.EventData, request: gr.Request) -> Iterator[gr.HTML]:
@@ -158,7 +158,7 @@ class Explore:
             clip = self._sessions.clip(ask.clip)
             yield from self._answer(session, clip, ask)
         except RefineRankError:
-            yield gr.HTML(progress={"state": "failed"})
+            yield gr.HTML(progress=ended("failed"))
             raise
 
     def on_cancel(self, request: gr.Request) -> None:
@@ -224,7 +224,7 @@ class Explore:
             answer = Answer(new_answer_token(), clip, grounding, news.maps, truth, reused)
             self._sessions.add_answer(session, answer)
             yield gr.HTML(
-                answer=present.answer_facts(answer, ask.index), progress={"state": "done"}
+                answer=present.answer_facts(answer, ask.index), progress=ended("done")
             )
 
 
@@ -263,6 +263,11 @@ def build(explore: Explore, services: Services, blocks: gr.Blocks) -> None:
         **quiet,
     )
     blocks.unload(explore.on_leave)
+
+
+def ended(state: str) -> Facts:
+    """Progress that is over; the stamp makes each end news to the stage."""
+    return {"state": state, "stamp": new_answer_token()}
 
 
 def target_box(answer: Answer, ask: MapsAsk) -> Box:

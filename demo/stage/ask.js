@@ -39,6 +39,7 @@ function chipsChanged() {
     row.append(make("span", "lead", "Try"));
     for (const one of S.clip.questions.slice(0, 6)) row.append(exampleChip(one));
   } else if (text) timeChips(row);
+  else row.append(make("span", "hint", "Times in the question (at 0:02; from 1 to 5 seconds) are read as you type; without one, the frame you are on is asked."));
   drawLanes();
 }
 
@@ -137,8 +138,8 @@ function progressArrived() {
   if (facts.state === "done" || facts.state === "failed") {
     setBusy(false);
     if (facts.state === "failed") {
+      if (root.dataset.uploading === "yes") note("");
       root.dataset.uploading = "no";
-      say("Stopped.");
     }
     chipsChanged();
     return;

@@ -285,6 +285,21 @@ function wireStage() {
   $("help").addEventListener("click", help);
 }
 
+// A click in the figure over time goes to that frame.
+function wireTimeline() {
+  const attach = () => {
+    const plot = document.querySelector("#plot-time .js-plotly-plot");
+    if (!plot || plot.dataset.wired || !plot.on) return;
+    plot.dataset.wired = "yes";
+    plot.on("plotly_click", (event) => {
+      const point = event.points && event.points[0];
+      if (point && S.clip && Number.isFinite(point.x)) go(S.clip.nearest(point.x));
+    });
+  };
+  const home = document.querySelector("#plot-time");
+  if (home) new MutationObserver(attach).observe(home, { childList: true, subtree: true });
+}
+
 let focusTimer = 0;
 let focused = "";
 
@@ -317,6 +332,7 @@ wireTransport();
 wireAsk();
 wireTake();
 wireStage();
+setTimeout(wireTimeline, 0);
 watch(["samples", "clip", "answer", "progress", "link"], changed);
 if (props.link) changed();
 else transportChanged();
