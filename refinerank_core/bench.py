@@ -319,8 +319,8 @@ def _ground_lines(
         Line("ground, 1 time", first, "ms", repeats),
         Line("ground, another question on that frame", second, "ms", repeats),
         Line("another question against the first", again, "x", repeats, "<= 0.6 x", again <= 0.6),
-        Line("ground, 8 times together", eight, "ms", repeats),
-        Line("ground, 8 times one by one", apart, "ms", repeats),
+        Line(f"ground, {_TIMES} times together", eight, "ms", repeats),
+        Line(f"ground, {_TIMES} times one by one", apart, "ms", repeats),
         Line("together against one by one", together, "x", repeats, "<= 0.7 x", together <= 0.7),
     ]
 
