@@ -33,15 +33,26 @@ def build_parser() -> argparse.ArgumentParser:
         help=f"models that answer: {known}, or a profile file (REFINERANK_PROFILE)",
     )
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda")
-    parser.add_argument("--host", default=os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1"))
     parser.add_argument(
-        "--port", type=int, default=int(os.environ.get("GRADIO_SERVER_PORT", "7860"))
+        "--host",
+        default=os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1"),
+        help="address to listen on (GRADIO_SERVER_NAME)",
+    )
+    parser.add_argument(
+        "--port",
+        type=int,
+        default=int(os.environ.get("GRADIO_SERVER_PORT", "7860")),
+        help="port to listen on (GRADIO_SERVER_PORT)",
     )
     parser.add_argument("--share", action="store_true", help="open a public tunnel through Gradio")
     parser.add_argument("--mcp", action="store_true", help="offer the endpoints as MCP tools too")
     parser.add_argument("--samples", type=Path, default=SAMPLES, help="folder of bundled clips")
-    parser.add_argument("--max-upload-mb", type=int, default=Limits.upload_mb)
-    parser.add_argument("--max-upload-s", type=float, default=Limits.duration_s)
+    parser.add_argument(
+        "--max-upload-mb", type=int, default=Limits.upload_mb, help="largest upload"
+    )
+    parser.add_argument(
+        "--max-upload-s", type=float, default=Limits.duration_s, help="longest upload"
+    )
     return parser
 
 

@@ -223,9 +223,7 @@ class Explore:
             truth = clip.sample.truth_for(grounding.question.text) if clip.sample else {}
             answer = Answer(new_answer_token(), clip, grounding, news.maps, truth, reused)
             self._sessions.add_answer(session, answer)
-            yield gr.HTML(
-                answer=present.answer_facts(answer, ask.index), progress=ended("done")
-            )
+            yield gr.HTML(answer=present.answer_facts(answer, ask.index), progress=ended("done"))
 
 
 def build(explore: Explore, services: Services, blocks: gr.Blocks) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from queue import Empty, Queue
 from threading import Event, Lock, Thread
@@ -68,7 +68,7 @@ class Pace:
 
 def follow(
     work: Callable[[Progress], Grounded], *, stages: tuple[str, ...], pace: Pace, cancel: Event
-) -> Iterator[Step | Grounded]:
+) -> Generator[Step | Grounded]:
     """Run work in a thread; give steps while it runs and what it returned at the end.
 
     Raises:

@@ -37,11 +37,18 @@ class SessionError(RefineRankError):
 
 @dataclass(frozen=True, eq=False)
 class Clip:
-    """An open clip. sample is None for an upload."""
+    """An open clip. sample is None for an upload, home is the upload's own folder."""
 
     token: str
     video: Video
     sample: Sample | None
+    home: Path | None = None
+
+    def remove(self) -> None:
+        """Close an upload and remove it from the disk."""
+        self.video.close()
+        if self.home is not None:
+            shutil.rmtree(self.home, ignore_errors=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +104,7 @@ class Sessions:
             return
         session.cancel.set()
         for clip in session.clips.values():
-            clip.video.close()
+            clip.remove()
         shutil.rmtree(session.folder, ignore_errors=True)
 
     def close(self) -> None:
@@ -159,12 +166,11 @@ class Sessions:
         except RefineRankError:
             shutil.rmtree(home, ignore_errors=True)
             raise
-        clip = Clip(token, video, None)
+        clip = Clip(token, video, None, home)
         with self._lock:
             session.clips[token] = clip
             while len(session.clips) > UPLOADS_KEPT:
-                _, old = session.clips.popitem(last=False)
-                old.video.close()
+                session.clips.popitem(last=False)[1].remove()
         return clip
 
     def add_answer(self, session: Session, answer: Answer) -> None:

@@ -322,6 +322,7 @@ function followTheme() {
 
 new MutationObserver(followTheme).observe(document.body, { attributes: true, attributeFilter: ["class"] });
 followTheme();
+root.stage = S; // for the console and for tests: what is on the screen
 buildLayers();
 buildStrip();
 badge();

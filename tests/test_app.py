@@ -1,0 +1,48 @@
+"""The app's door: its command line, and the models behind the screen's services."""
+
+from pathlib import Path
+
+import pytest
+
+import app
+from demo.services import Limits
+from refinerank_core.pipeline import RefineRank
+from refinerank_core.video import Video
+
+
+def test_every_flag_has_help() -> None:
+    parser = app.build_parser()
+
+    assert all(action.help for action in parser._actions)
+
+
+def test_the_environment_names_the_profile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REFINERANK_PROFILE", "other")
+
+    assert app.build_parser().parse_args([]).profile == "other"
+
+
+def test_an_unknown_profile_is_one_line_and_code_1(capsys: pytest.CaptureFixture[str]) -> None:
+    code = app.main(["--profile", "nowhere"])
+
+    assert code == 1
+    assert capsys.readouterr().err.startswith("refinerank: Profile 'nowhere' is unknown")
+
+
+def test_the_services_answer_with_the_loaded_models(
+    system: RefineRank, video: Video, tmp_path: Path
+) -> None:
+    services = app.wire(system, tmp_path, Limits())
+    stages: list[str] = []
+
+    grounded = services.ground(
+        video, "where is the hook?", [0.4], 0.0, False, lambda stage, *_: stages.append(stage)
+    )
+
+    assert stages == list(services.stages)
+    assert services.profile.badge == "UNTRAINED random weights"
+    assert "@" in services.profile.refinenet
+    assert services.seen(video, [grounded.grounding.times[0].frame_index]) == 1
+    box = grounded.grounding.times[0].answers.refinerank.box
+    maps = services.maps_at(video, grounded.grounding.times[0].frame_index, box)
+    assert sorted(services.map_arrays({0: maps})) == sorted(services.map_arrays(grounded.maps))
