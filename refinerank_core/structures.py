@@ -146,9 +146,7 @@ class CandidatePool:
         require_array("metadata", self.metadata, (count, 12), np.float32)
         if len(self.phrases) != count or not set(self.sources) <= set(SOURCES):
             raise ValueError(f"a pool of {count} needs {count} phrases and sources of {SOURCES}")
-        _freeze(
-            (self.boxes, self.confidences, self.parents, self.native_scores, self.metadata)
-        )
+        _freeze((self.boxes, self.confidences, self.parents, self.native_scores, self.metadata))
 
     def __len__(self) -> int:
         return len(self.sources)
