@@ -19,6 +19,7 @@ import torch
 from refinerank_core.candidates import build_pool
 from refinerank_core.decode import filter_and_choose
 from refinerank_core.frame_writer import write_video
+from refinerank_core.models.detector import GroundingDino
 from refinerank_core.models.medvlm import QwenMedVLM
 from refinerank_core.pipeline import RefineRank
 from refinerank_core.refinenet import RegionFeatures, refine
@@ -309,11 +310,16 @@ def _ground_lines(
     def singly() -> object:
         return [system.run(video, ask, [time_s]) for time_s in times]
 
+    def forget() -> None:
+        medvlm.store.clear()
+        if isinstance(system.detector, GroundingDino):
+            system.detector.store.clear()
+
     one()
-    first = _median_ms(one, repeats, medvlm.store.clear)
+    first = _median_ms(one, repeats, forget)
     second = _median_ms(one_more, repeats, _nothing)
-    eight = _median_ms(batched, repeats, medvlm.store.clear)
-    apart = _median_ms(singly, repeats, medvlm.store.clear)
+    eight = _median_ms(batched, repeats, forget)
+    apart = _median_ms(singly, repeats, forget)
     again, together = second / first, eight / apart
     return [
         Line("ground, 1 time", first, "ms", repeats),

@@ -320,7 +320,7 @@ class RefineRank:
         with run.stage("encode", done):
             encodings = self.medvlm.encode(frames, requested, asked.text, video_key)
         with run.stage("detect", done):
-            found = self.detector.detect(frames, phrases)
+            found = self.detector.detect(frames, phrases, video_key=video_key)
         with run.stage("rank", done):
             ranked = [
                 self._rank(run, frame, encoding, detections)

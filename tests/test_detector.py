@@ -83,6 +83,22 @@ def test_a_batch_equals_one_by_one(untrained_profile: Path) -> None:
         np.testing.assert_allclose(one.boxes, other.boxes, atol=0.1)
 
 
+def test_remembered_frames_give_the_same_boxes(untrained_profile: Path) -> None:
+    model = detector(untrained_profile)
+    frames = [frame(k) for k in range(3)]
+    fresh = model.detect(frames, PHRASES)
+    assert len(model.store) == 0
+
+    model.detect(frames[:2], ["scissors"], video_key="video")
+    assert len(model.store) == 2
+    warm = model.detect(frames, PHRASES, video_key="video")  # two remembered, one new
+
+    assert len(model.store) == 3
+    for one, other in zip(fresh, warm, strict=True):
+        np.testing.assert_allclose(one.scores, other.scores, atol=1e-4)
+        np.testing.assert_allclose(one.boxes, other.boxes, atol=0.1)
+
+
 def test_no_frames_give_no_results(untrained_profile: Path) -> None:
     assert detector(untrained_profile).detect([], PHRASES) == []
 

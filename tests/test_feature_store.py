@@ -12,7 +12,7 @@ def features(numbers: int) -> VisionFeatures:
 
 
 def test_the_least_recently_used_features_go_first() -> None:
-    store = FeatureStore(limit_bytes=80)
+    store: FeatureStore[VisionFeatures] = FeatureStore(limit_bytes=80)
     store.put("a", features(10))
     store.put("b", features(10))
     store.get("a")
@@ -26,7 +26,7 @@ def test_the_least_recently_used_features_go_first() -> None:
 
 
 def test_an_entry_over_the_limit_is_not_kept() -> None:
-    store = FeatureStore(limit_bytes=80)
+    store: FeatureStore[VisionFeatures] = FeatureStore(limit_bytes=80)
     store.put("a", features(10))
 
     store.put("large", features(21))
@@ -36,7 +36,7 @@ def test_an_entry_over_the_limit_is_not_kept() -> None:
 
 
 def test_putting_twice_counts_once() -> None:
-    store = FeatureStore(limit_bytes=80)
+    store: FeatureStore[VisionFeatures] = FeatureStore(limit_bytes=80)
 
     store.put("a", features(10))
     store.put("a", features(12))
@@ -46,7 +46,7 @@ def test_putting_twice_counts_once() -> None:
 
 
 def test_clearing_frees_everything() -> None:
-    store = FeatureStore(limit_bytes=80)
+    store: FeatureStore[VisionFeatures] = FeatureStore(limit_bytes=80)
     store.put("a", features(10))
 
     store.clear()

@@ -250,7 +250,9 @@ class ScriptedDetector:
 
     model_id = "scripted@0"
 
-    def detect(self, frames: Sequence[Frame], phrases: Sequence[str]) -> list[Detections]:
+    def detect(
+        self, frames: Sequence[Frame], phrases: Sequence[str], *, video_key: str = ""
+    ) -> list[Detections]:
         boxes = np.array([[10, 10, 60, 60], [100, 50, 180, 120]], dtype=np.float32)
         scores = np.array([0.9, 0.3], dtype=np.float32)
         return [Detections(boxes, scores, ("hook", "hook")) for _ in frames]

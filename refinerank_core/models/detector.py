@@ -1,6 +1,6 @@
 """GroundingDINO through transformers: frames and phrases in, sorted boxes out."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -13,6 +13,8 @@ from transformers import AutoProcessor, GroundingDinoForObjectDetection
 from refinerank_core.boxes import denormalise, from_centres
 from refinerank_core.caption import UNKNOWN, caption, clean_phrases, phrase_scores
 from refinerank_core.errors import ModelError, WeightsError
+from refinerank_core.models.backbone_memory import BackboneMaps, BackboneMemory
+from refinerank_core.models.feature_store import FeatureStore
 from refinerank_core.models.loading import load_strictly, weights_id
 from refinerank_core.structures import Detections, Float32, Frame
 
@@ -29,6 +31,7 @@ class DetectorSettings:
         short_side, long_side: size in pixels at which a frame is shown; None keeps the
             checkpoint's own (800 and 1333 for the official ones).
         batch: frames that pass through the model together.
+        cache_bytes: memory for the backbone's feature maps.
     """
 
     source: str
@@ -38,6 +41,7 @@ class DetectorSettings:
     short_side: int | None = None
     long_side: int | None = None
     batch: int = 8
+    cache_bytes: int = 256 << 20
 
 
 class GroundingDino:
@@ -58,17 +62,28 @@ class GroundingDino:
             attention="eager",
         )
         self._model: Any = model.to(device)
+        self._memory = BackboneMemory(model.model.backbone.conv_encoder, settings.cache_bytes)
+        model.model.backbone.conv_encoder = self._memory
         self._processor = _load_processor(settings)
         self._device = device
         self._lock = Lock()
         self.model_id = weights_id(settings.source, model)
 
-    def detect(self, frames: Sequence[Frame], phrases: Sequence[str]) -> list[Detections]:
+    @property
+    def store(self) -> FeatureStore[BackboneMaps]:
+        """The cache of the backbone's feature maps."""
+        return self._memory.store
+
+    def detect(
+        self, frames: Sequence[Frame], phrases: Sequence[str], *, video_key: str = ""
+    ) -> list[Detections]:
         """Boxes above the box threshold on each frame, best first.
 
         Args:
             frames: pictures of one video.
             phrases: what to look for; cleaned to the form that the caption needs.
+            video_key: content hash of the video: the frames' feature maps are then kept for the
+                next question. "" keeps nothing.
 
         Returns:
             One Detections per frame; a box carries the one phrase that it answers best, or
@@ -81,10 +96,14 @@ class GroundingDino:
         wanted = clean_phrases(list(phrases))
         found: list[Detections] = []
         for start in range(0, len(frames), self._settings.batch):
-            found += self._detect(frames[start : start + self._settings.batch], wanted)
+            group = frames[start : start + self._settings.batch]
+            keys = [(self.model_id, video_key, one.index) for one in group] if video_key else []
+            found += self._detect(group, wanted, keys)
         return found
 
-    def _detect(self, frames: Sequence[Frame], phrases: tuple[str, ...]) -> list[Detections]:
+    def _detect(
+        self, frames: Sequence[Frame], phrases: tuple[str, ...], keys: Sequence[Hashable]
+    ) -> list[Detections]:
         text = self._processor.tokenizer(
             [caption(phrases)] * len(frames), return_offsets_mapping=True, return_tensors="pt"
         )
@@ -94,6 +113,7 @@ class GroundingDino:
         )
         inputs = {name: tensor.to(self._device) for name, tensor in {**text, **pictures}.items()}
         with self._lock, torch.inference_mode():
+            self._memory.expect(keys)
             output = self._model(**inputs)
             scores = output.logits.sigmoid()  # (B, queries, 256); 0 past the caption
             boxes = output.pred_boxes

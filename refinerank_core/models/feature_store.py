@@ -1,14 +1,25 @@
-"""A bounded cache of vision features, so that a frame passes through the tower once."""
+"""A bounded cache of vision features, so that a frame passes through a backbone once."""
 
 from collections import OrderedDict
 from collections.abc import Hashable
 from threading import Lock
+from typing import Generic, Protocol, TypeVar
 
-from refinerank_core.models.protocols import VisionFeatures
+
+class HoldsBytes(Protocol):
+    """Anything that knows how much memory it holds."""
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held, in bytes."""
+        ...
 
 
-class FeatureStore:
-    """Least recently used vision features go first when the memory limit is reached.
+FeaturesT = TypeVar("FeaturesT", bound=HoldsBytes)
+
+
+class FeatureStore(Generic[FeaturesT]):
+    """Least recently used features go first when the memory limit is reached.
 
     Safe to use from several threads. A single entry larger than the limit is not kept.
     """
@@ -16,7 +27,7 @@ class FeatureStore:
     def __init__(self, limit_bytes: int) -> None:
         self._limit_bytes = limit_bytes
         self._held_bytes = 0
-        self._entries: OrderedDict[Hashable, VisionFeatures] = OrderedDict()
+        self._entries: OrderedDict[Hashable, FeaturesT] = OrderedDict()
         self._lock = Lock()
 
     def __len__(self) -> int:
@@ -27,7 +38,7 @@ class FeatureStore:
         """Memory held now."""
         return self._held_bytes
 
-    def get(self, key: Hashable) -> VisionFeatures | None:
+    def get(self, key: Hashable) -> FeaturesT | None:
         """The features under this key, or None."""
         with self._lock:
             features = self._entries.get(key)
@@ -35,7 +46,7 @@ class FeatureStore:
                 self._entries.move_to_end(key)
             return features
 
-    def put(self, key: Hashable, features: VisionFeatures) -> None:
+    def put(self, key: Hashable, features: FeaturesT) -> None:
         """Keep features under this key and drop the oldest while over the limit."""
         with self._lock:
             old = self._entries.pop(key, None)

@@ -82,7 +82,7 @@ class QwenMedVLM:
                 f"{self.model_id}: block {absent[0]} does not exist; its vision tower has blocks "
                 f"0 to {depth - 1}. Correct the profile."
             )
-        self._store = FeatureStore(settings.cache_bytes)
+        self._store: FeatureStore[VisionFeatures] = FeatureStore(settings.cache_bytes)
         self._lock = RLock()
 
     @property
@@ -102,7 +102,7 @@ class QwenMedVLM:
         )
 
     @property
-    def store(self) -> FeatureStore:
+    def store(self) -> FeatureStore[VisionFeatures]:
         """The cache of vision features."""
         return self._store
 
@@ -119,14 +119,14 @@ class QwenMedVLM:
         for frame in frames:
             self._refuse_tiny(frame)
         with self._lock, torch.inference_mode():
-            stored = {f.index: self._store.get((video_key, f.index)) for f in frames}
+            stored = {f.index: self._store.get((self.model_id, video_key, f.index)) for f in frames}
             found = {index: features for index, features in stored.items() if features is not None}
             unseen = list({f.index: f for f in frames if f.index not in found}.values())
             for start in range(0, len(unseen), self._settings.batch):
                 group = unseen[start : start + self._settings.batch]
                 for frame, features in zip(group, self._look_at(group), strict=True):
                     found[frame.index] = features
-                    self._store.put((video_key, frame.index), features)
+                    self._store.put((self.model_id, video_key, frame.index), features)
         return [found[frame.index] for frame in frames]
 
     def encode(

@@ -104,6 +104,11 @@ class Detector(Protocol):
         """Name and content hash of the weights."""
         ...
 
-    def detect(self, frames: Sequence[Frame], phrases: Sequence[str]) -> list[Detections]:
-        """Boxes above the thresholds on each frame, best first."""
+    def detect(
+        self, frames: Sequence[Frame], phrases: Sequence[str], *, video_key: str = ""
+    ) -> list[Detections]:
+        """Boxes above the thresholds on each frame, best first.
+
+        Under a video_key, what a frame's picture alone decides may be kept for the next question.
+        """
         ...

@@ -40,6 +40,7 @@ class SmallMedVLM:
         max_pixels: pixel budget of one frame.
         layers, width, text_heads, key_heads, text_mlp: language model.
         vocabulary: ordinary tokens of its tokenizer at most.
+        text_rope_theta: base of the language model's rotary positions.
     """
 
     depth: int = 8
@@ -55,6 +56,7 @@ class SmallMedVLM:
     key_heads: int = 2
     text_mlp: int = 192
     vocabulary: int = 1200
+    text_rope_theta: float = 1_000_000.0
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,7 @@ def build_medvlm(
                 "type": "mrope",
                 "mrope_section": [half_head - 2 * spatial, spatial, spatial],
                 "rope_type": "default",
+                "rope_theta": size.text_rope_theta,
             },
             "bos_token_id": None,
             "eos_token_id": tokenizer.eos_token_id,
