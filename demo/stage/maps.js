@@ -104,12 +104,11 @@ function paintMap(panel, facts, map) {
   paintBox(pen, whole, facts.target, { color: "#FFFFFF", width: 1.5, dash: [], alpha: 1 });
   if (S.pointer) paintCross(pen, whole, S.pointer);
   const bar = panel.querySelector(".colourbar");
-  bar.replaceChildren(make("span", "", figure(range[0], 2)), make("i"), make("span", "", figure(range[1], 2)));
+  bar.replaceChildren(make("span", "", figure(range[0], 2)), make("span", "vh", " to "), make("i"), make("span", "", figure(range[1], 2)));
   bar.querySelector("i").style.background = barGradient(S.palette);
   const on = S.overlay === map.name;
   panel.setAttribute("aria-pressed", on);
-  const numbers = "cosine " + figure(map.low, 2) + " to " + figure(map.high, 2);
-  panel.setAttribute("aria-label", map.label + ", " + numbers + (on ? ", lies over the stage" : ", lay over the stage"));
+  panel.title = on ? "Lies over the stage: click to take it away" : "Click to lay it over the stage";
 }
 
 function paintCross(pen, whole, point) {

@@ -143,6 +143,7 @@ function paintPicked(pen, view) {
   for (const key of new Set([S.selected, S.hover])) {
     const one = memberAt(key);
     if (!one) continue;
+    if (one.rank === 1 && key !== S.hover && !S.layers.has("rank")) continue;
     const name = (one.rank ? "R" + one.rank : "filtered") + "  #" + (one.id + 1) + (one.refined ? " refined" : " original");
     if (one.refined) paintBox(pen, view, one.row.box, { ...ROLES.pool, alpha: 1, width: 1.5 });
     if (one.rank !== 1 || key === S.hover) paintBox(pen, view, one.box, { color: "#FFFFFF", width: 2, dash: [], alpha: 1, tag: name });

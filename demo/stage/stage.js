@@ -298,16 +298,24 @@ function wireTimeline() {
   };
   const home = document.querySelector("#plot-time");
   if (home) new MutationObserver(attach).observe(home, { childList: true, subtree: true });
+  const figures = document.querySelector("#figures");
+  if (!figures) return;
+  // The plot library is large: it comes when the figures come into sight.
+  new IntersectionObserver((seen) => {
+    figuresSeen = seen.some((one) => one.isIntersecting);
+    focusLater();
+  }, { threshold: 0.25 }).observe(figures);
 }
 
 let focusTimer = 0;
 let focused = "";
+let figuresSeen = false;
 
 // The figures below follow the time that is looked at, after a moment of rest.
 function focusLater() {
   clearTimeout(focusTimer);
   focusTimer = setTimeout(() => {
-    const wish = S.answer && S.k !== null ? S.answer.token + S.k : "";
+    const wish = figuresSeen && S.answer && S.k !== null ? S.answer.token + S.k : "";
     if (!wish || wish === focused) return;
     focused = wish;
     trigger("focus_time", { answer: S.answer.token, k: S.k });

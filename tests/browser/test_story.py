@@ -1,0 +1,362 @@
+"""The story of a visit: open, step, ask, look closer, take away."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from refinerank_core.grounding import Grounding
+from tests.browser.conftest import QUESTION, OpenPage, part, state, wait_for
+from tests.browser.fakes import FakeCore, tissue
+from tests.clips import encode
+
+# Where the bright bar of the picture on the stage starts: it tells the frame's number.
+BAR = """(() => {
+  const image = document.querySelector('.rr').stage.image;
+  const c = document.createElement('canvas');
+  [c.width, c.height] = [image.naturalWidth, image.naturalHeight];
+  const pen = c.getContext('2d');
+  pen.drawImage(image, 0, 0);
+  const row = pen.getImageData(0, Math.floor(c.height / 2), c.width, 1).data;
+  for (let x = 0; x < c.width; x += 1) if (row[4 * x + 2] > 150) return x;
+  return -1;
+})()"""
+REDRAW = """() => {
+  const r = document.querySelector('.rr');
+  const floor = r.querySelector('[data-id="floor"]');
+  floor.value = 5;
+  floor.dispatchEvent(new Event('input'));
+  return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => {
+    const pen = r.querySelector('[data-id="canvas"]').getContext('2d');
+    pen.getImageData(0, 0, 1, 1);
+    done(Number(r.dataset.redraw));
+  })));
+}"""
+# Colours at the corners of the hot cell, just inside, and just beside it.
+CELL = """() => {
+  const s = document.querySelector('.rr').stage;
+  const t = s.answer.times[s.k].refinerank.box;
+  const c = document.querySelector('[data-id="canvas"]');
+  const ratio = window.devicePixelRatio;
+  const [w, h] = [s.clip.width, s.clip.height];
+  const k = Math.min(c.clientWidth / w, c.clientHeight / h);
+  const left = (c.clientWidth - w * k) / 2;
+  const top = (c.clientHeight - h * k) / 2;
+  const pen = c.getContext('2d');
+  const at = (x, y) => {
+    return [...pen.getImageData(ratio * (left + x * k), ratio * (top + y * k), 1, 1).data];
+  };
+  const col = Math.floor(((t[0] + t[2]) / 2 / w) * 10);
+  const row = Math.floor(((t[1] + t[3]) / 2 / h) * 6);
+  const cell = (a, b) => at(((col + a) * w) / 10, ((row + b) * h) / 6);
+  const corners = [[0.06, 0.06], [0.94, 0.06], [0.06, 0.94], [0.94, 0.94]];
+  const beside = col < 9 ? 1.06 : -0.06;
+  return { inside: corners.map(([a, b]) => cell(a, b)), outside: cell(beside, 0.5) };
+}"""
+SLIDE = "([f, v]) => { f.value = v; f.dispatchEvent(new Event('input')); }"
+
+
+def ask(page: Any, text: str) -> None:
+    page.fill(part("question"), text)
+    page.click(part("go"))
+    wait_for(page, "r.dataset.busy === 'yes'")
+    wait_for(page, f"r.dataset.busy === 'no' && r.stage.answer.text === {json.dumps(text)}")
+
+
+def test_the_first_view_is_an_answer_and_asks_nothing(open_page: OpenPage, core: FakeCore) -> None:
+    page = open_page()
+
+    wait_for(page, "r.stage.answer !== null && r.stage.k !== null")
+
+    assert page.input_value(part("question")) == QUESTION
+    assert "over rank 2" in page.text_content(part("why"))
+    assert "UNTRAINED random weights" in page.text_content(part("badge"))
+    assert page.is_visible("text=Research use only. Do not upload patient data.")
+    page.wait_for_selector(".map canvas")
+    assert page.locator(".map").count() == 5
+    assert core.asked == []
+
+
+def test_everything_that_matters_fits_1440_by_900(open_page: OpenPage) -> None:
+    page = open_page()
+    page.wait_for_selector(".map canvas")
+
+    for selector in ('[data-id="view"]', ".panel canvas", ".verdict", ".row", ".map .colourbar"):
+        for box in [one.bounding_box() for one in page.query_selector_all(selector)][:3]:
+            assert box["y"] + box["height"] <= 900, selector
+
+
+def test_twenty_fast_key_presses_end_on_the_right_frame(open_page: OpenPage) -> None:
+    page = open_page("?clip=alpha&frame=10")
+    page.focus(part("view"))
+
+    for _ in range(20):
+        page.keyboard.press("ArrowRight")
+    wait_for(page, "r.dataset.frame === '30'")
+
+    assert page.input_value(part("number")) == "30"
+    assert page.input_value(part("pts")) == "1.200"
+    assert abs(page.evaluate(BAR) - (30 * 7) % (320 - 24)) <= 2
+
+
+def test_keys_and_fields_reach_any_frame(open_page: OpenPage) -> None:
+    page = open_page()
+    page.focus(part("view"))
+
+    for key, frame in (("End", 99), ("Shift+ArrowLeft", 89), ("ArrowLeft", 88), ("Home", 0)):
+        page.keyboard.press(key)
+        wait_for(page, f"r.dataset.frame === '{frame}'")
+    page.fill(part("pts"), "0:02")
+    page.keyboard.press("Tab")
+
+    wait_for(page, "r.dataset.frame === '50'")
+
+
+def test_playing_keeps_the_clock_and_stops_at_the_end(open_page: OpenPage) -> None:
+    page = open_page("?clip=beta")
+    page.focus(part("view"))
+
+    page.keyboard.press(" ")
+    wait_for(page, "r.dataset.frame === '29'", timeout=15_000)
+
+    assert page.get_attribute(part("play"), "aria-label") == "Play"
+
+
+def test_a_question_is_read_asked_and_answered(open_page: OpenPage) -> None:
+    page = open_page()
+    page.fill(part("question"), "Where is the suction at 0:01 and 2 seconds?")
+    page.wait_for_selector(".chip.time")
+    wait_for(page, "r.querySelectorAll('.chip.time').length === 2")
+
+    page.keyboard.press("Enter")
+    wait_for(page, "r.stage.answer.text.includes('suction') && r.stage.k !== null")
+
+    assert page.get_attribute(".rr", "data-frame") == "25"
+    assert "no box" in page.text_content('[data-method="medvlm"]')
+    assert "cache" in page.text_content(part("origin"))
+
+
+def test_times_can_be_changed_before_asking(open_page: OpenPage) -> None:
+    page = open_page()
+    page.fill(part("question"), "Where is the hook at 1 second?")
+    page.wait_for_selector(".chip.time")
+    wait_for(page, "r.querySelectorAll('.chip.time').length === 1")
+
+    page.fill(".chip.time input", "2.4")
+    page.keyboard.press("Tab")
+    page.click(part("go"))
+    wait_for(page, "r.stage.answer.text.includes('hook')")
+
+    assert state(page, "s.answer.times.map((one) => one.requested_s)") == [2.4]
+
+
+def test_a_running_question_can_be_cancelled(open_page: OpenPage, core: FakeCore) -> None:
+    page = open_page()
+    core.pause_s = 2.0
+    try:
+        page.fill(part("question"), "Where is the hook?")
+        page.click(part("go"))
+        page.wait_for_selector(".stagedot")
+
+        page.click(part("stop"))
+        wait_for(page, "r.dataset.busy === 'no'")
+    finally:
+        core.pause_s = 0.0
+
+    assert state(page, "s.answer.text") == QUESTION
+    assert page.is_enabled(part("go"))
+
+
+def test_an_unanswerable_question_is_one_sentence(open_page: OpenPage) -> None:
+    page = open_page()
+    page.fill(part("question"), "Where is the hook at 0:50?")
+
+    page.wait_for_selector(".fault")
+
+    assert "past the end of the video" in page.text_content(".fault")
+    page.click(part("go"))
+    page.wait_for_selector(".toast-body")
+    assert "past the end" in page.text_content(".toast-body")
+    wait_for(page, "r.dataset.busy === 'no'")
+
+
+def test_hovering_a_row_lights_its_box_and_picking_a_box_its_row(open_page: OpenPage) -> None:
+    page = open_page()
+    wait_for(page, "r.stage.k !== null")
+
+    page.hover(".row >> nth=2")
+    assert state(page, "s.hover") == page.get_attribute(".row >> nth=2", "data-key")
+    page.click(".row >> nth=2")
+
+    assert page.get_attribute(".row >> nth=2", "aria-selected") == "true"
+    assert "Behind R1" in page.text_content(part("detail"))
+
+
+def test_filters_redraw_without_asking_the_server(open_page: OpenPage) -> None:
+    page = open_page()
+    page.wait_for_selector(".map canvas")
+    page.wait_for_timeout(1500)  # what is fetched ahead has come
+    calls: list[str] = []
+    page.on("request", lambda request: calls.append(request.url))
+
+    page.fill(part("topk"), "2")
+    page.evaluate(SLIDE, [page.query_selector(part("floor")), 90])
+    page.click('[data-layer="pool"]')
+    page.click('[data-layer="refined"]')
+
+    assert state(page, "[s.topk, s.layers.has('pool'), s.layers.has('refined')]") == [
+        2,
+        False,
+        True,
+    ]
+    assert page.locator(".row").count() < 10
+    assert calls == []
+
+
+def test_a_filter_redraws_within_50_ms(open_page: OpenPage) -> None:
+    page = open_page()
+    wait_for(page, "r.stage.k !== null")
+    page.click('[data-layer="refined"]')
+
+    spent = page.evaluate(REDRAW)
+
+    assert state(page, "s.pools.get(s.k).members.length") == 256
+    assert spent <= 50
+
+
+def test_zooming_and_resizing_never_touch_the_boxes(open_page: OpenPage) -> None:
+    page = open_page()
+    wait_for(page, "r.stage.k !== null")
+    before = state(page, "JSON.stringify([s.pools.get(s.k).rows, s.answer.times])")
+
+    page.focus(part("view"))
+    for k in range(50):
+        if k % 5 == 0:
+            page.set_viewport_size({"width": 900 + 37 * k % 700, "height": 700 + 11 * k % 200})
+        else:
+            page.keyboard.press("+" if k % 3 else "-")
+    page.keyboard.press("0")
+
+    assert state(page, "JSON.stringify([s.pools.get(s.k).rows, s.answer.times])") == before
+
+
+def test_a_map_lies_over_the_stage_cell_on_cell(open_page: OpenPage) -> None:
+    page = open_page()
+    page.wait_for_selector(".map canvas")
+    for layer in ("pool", "rank", "medvlm", "detector", "truth"):
+        page.click(f'[data-layer="{layer}"]')
+    page.evaluate(SLIDE, [page.query_selector(part("opacity")), 100])
+
+    page.keyboard.press("m")
+    wait_for(page, "r.stage.overlay === 'block5'")
+    page.wait_for_timeout(200)
+
+    hot = page.evaluate(CELL)
+
+    assert all(one[0] > 220 and one[1] > 200 and one[2] < 90 for one in hot["inside"])
+    assert hot["outside"][1] < 150
+
+
+def test_a_link_opens_the_same_case_again(open_page: OpenPage, address: str) -> None:
+    page = open_page()
+    ask(page, "Where is the hook at 3 seconds?")
+    wait_for(page, "r.stage.k !== null")
+    page.click('[data-layer="pool"]')
+    page.keyboard.press("m")
+    wait_for(page, "location.search.includes('map=')")
+    link = page.evaluate("location.search")
+
+    again = open_page(link)
+    wait_for(
+        again,
+        "r.stage.answer !== null && r.stage.answer.text.includes('hook') && r.stage.k !== null",
+    )
+
+    assert again.get_attribute(".rr", "data-frame") == "75"
+    assert state(again, "s.layers.has('pool')") is False
+    assert state(again, "s.overlay") == "block5"
+
+
+def test_the_answer_can_be_taken_away(open_page: OpenPage, tmp_path: Path) -> None:
+    page = open_page()
+    wait_for(page, "r.stage.k !== null")
+    sizes = {}
+    for kind in ("json", "csv", "npz", "png"):
+        page.click(".menu summary")
+        with page.expect_download() as coming:
+            page.click(f'[data-take="{kind}"]')
+        path = tmp_path / coming.value.suggested_filename
+        coming.value.save_as(path)
+        sizes[path.suffix] = path.stat().st_size
+        assert "UNTRAINED" in path.name
+
+    taken = Grounding.load(next(tmp_path.glob("*.json")))
+
+    assert taken.question.text == QUESTION
+    assert all(size > 500 for size in sizes.values())
+
+
+def test_an_upload_is_shown_and_never_gets_into_a_link(open_page: OpenPage, tmp_path: Path) -> None:
+    path = encode(tmp_path / "my <b>clip & co.mp4", (tissue(k) for k in range(12)))
+    page = open_page()
+
+    page.set_input_files(part("file"), path)
+    wait_for(page, "r.stage.clip.sample === null && r.dataset.frame === '0'")
+    ask(page, "Where is the <img src=x onerror=\"document.title='owned'\"> hook?")
+    page.click(part("link"))
+
+    assert "No link for an upload" in page.text_content("dialog")
+    assert page.evaluate("location.search") == ""
+    assert page.title() == "RefineRank"
+    assert page.locator(".rr img, .rr b b").count() == 0
+
+
+def test_a_file_that_is_no_video_is_one_sentence_and_changes_nothing(open_page: OpenPage) -> None:
+    page = open_page()
+    file = {"name": "notes.mp4", "mimeType": "video/mp4", "buffer": b"not a video"}
+
+    page.set_input_files(part("file"), file)
+    page.wait_for_selector(".toast-body")
+
+    assert "notes.mp4: not a video" in page.text_content(".toast-body")
+    assert state(page, "s.clip.sample") == "alpha"
+    wait_for(page, "r.querySelector('[data-id=notice]').hidden")
+
+
+def test_a_file_over_the_limit_is_refused_before_it_is_sent(open_page: OpenPage) -> None:
+    page = open_page()
+    file = {"name": "big.mp4", "mimeType": "video/mp4", "buffer": b"0" * (3 << 20)}
+
+    page.set_input_files(part("file"), file)
+
+    assert "at most 2 MB" in page.text_content(part("notice"))
+
+
+def test_two_visitors_do_not_meet(open_page: OpenPage) -> None:
+    one, two = open_page("?clip=alpha"), open_page("?clip=beta")
+
+    ask(one, "Where is the hook at 1 second?")
+
+    assert state(two, "[s.clip.sample, s.answer]") == ["beta", None]
+    assert state(one, "s.clip.sample") == "alpha"
+
+
+def test_the_whole_way_by_keyboard(open_page: OpenPage) -> None:
+    page = open_page()
+    wait_for(page, "r.stage.k !== null")
+
+    page.keyboard.press("/")
+    page.keyboard.press("Control+A")
+    page.keyboard.type("Where is the hook at 2 seconds?")
+    page.keyboard.press("Enter")
+    wait_for(page, "r.stage.answer.text.includes('hook') && r.stage.k !== null")
+    page.focus(part("list"))
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("?")
+
+    assert page.locator('.row[aria-selected="true"] .rank').text_content() == "R3"
+    assert page.is_visible("dialog .keytable")
+    page.keyboard.press("Escape")
+    assert not page.is_visible("dialog")
