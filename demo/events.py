@@ -67,9 +67,9 @@ class ExportAsk(Ask):
 
 
 class OpenAsk(Ask):
-    """A bundled clip to look at."""
+    """A clip to look at: a bundled one, or an upload of this visitor's."""
 
-    sample: Token
+    clip: Token
 
 
 class UploadAsk(Ask):
@@ -79,13 +79,23 @@ class UploadAsk(Ask):
 
 
 class SubmitAsk(Ask):
-    """A question to answer. times None: read them from the text, else the frame looked at."""
+    """A question to answer. times None: read them from the text, else the frame looked at.
+
+    ticket: a number that the page gives this question, to be able to stop it.
+    """
 
     clip: Token
+    ticket: Index
     text: Annotated[str, StringConstraints(max_length=20000)]
     times: list[Seconds] | None = None
     index: Index = 0
     smooth: bool = False
+
+
+class CancelAsk(Ask):
+    """A question to stop, running or waiting."""
+
+    ticket: Index
 
 
 class FocusAsk(Ask):

@@ -14,6 +14,7 @@ from gradio.utils import get_upload_folder
 from demo import plots, present
 from demo.events import (
     GPU_QUEUE,
+    CancelAsk,
     ExportAsk,
     FocusAsk,
     FrameAsk,
@@ -31,7 +32,7 @@ from demo.events import (
 )
 from demo.frames import FrameImages
 from demo.links import Link, read_link
-from demo.runs import Pace, Step, follow
+from demo.runs import Pace, Step, StoppedError, follow
 from demo.services import Progress, Services
 from demo.sessions import Answer, Clip, Session, SessionError, Sessions, new_answer_token
 from demo.stage import stage
@@ -131,10 +132,10 @@ class Explore:
         return gr.HTML(**facts)
 
     @errors_to_toast
-    def on_sample(self, event: gr.EventData, request: gr.Request) -> gr.HTML:
-        """Another bundled clip."""
+    def on_clip(self, event: gr.EventData, request: gr.Request) -> gr.HTML:
+        """Another clip of the list."""
         self._session(request).cancel.set()
-        clip = self._sessions.sample(event_ask(OpenAsk, event).sample)
+        clip = self._sessions.clip(event_ask(OpenAsk, event).clip)
         return gr.HTML(**self._shown(clip, Link()))
 
     @errors_to_toast
@@ -155,15 +156,22 @@ class Explore:
         session.cancel = Event()
         try:
             ask = event_ask(SubmitAsk, event)
+            if ask.ticket in session.stopped:
+                raise StoppedError("Stopped before it began.")
             clip = self._sessions.clip(ask.clip)
             yield from self._answer(session, clip, ask)
+        except StoppedError:
+            yield gr.HTML(progress=ended("stopped"))
         except RefineRankError:
             yield gr.HTML(progress=ended("failed"))
             raise
 
-    def on_cancel(self, request: gr.Request) -> None:
-        """Stop the question that runs for this visitor."""
-        self._session(request).cancel.set()
+    @errors_to_toast
+    def on_cancel(self, event: gr.EventData, request: gr.Request) -> None:
+        """Stop a question of this visitor."""
+        session = self._session(request)
+        session.stopped.add(event_ask(CancelAsk, event).ticket)
+        session.cancel.set()
 
     @errors_to_toast
     def on_focus(self, event: gr.EventData) -> tuple[Any, Any, Any]:
@@ -243,7 +251,7 @@ def build(explore: Explore, services: Services, blocks: gr.Blocks) -> None:
         timeline = gr.Plot(show_label=False, elem_id="plot-time")
     quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
     blocks.load(explore.on_open, outputs=view, **quiet)
-    view.sample(explore.on_sample, outputs=view, trigger_mode="always_last", **quiet)
+    view.open_clip(explore.on_clip, outputs=view, trigger_mode="always_last", **quiet)
     sent = view.upload(explore.on_upload, outputs=view, **quiet)
     sent.failure(explore.on_upload_failed, outputs=view, **quiet)
     view.submit(

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from demo.runs import Step
 from demo.samples import Sample
 from demo.services import ProfileCard
-from demo.sessions import Answer, Clip
+from demo.sessions import SAMPLE_TOKEN, Answer, Clip
 from refinerank_core.boxes import iou
 from refinerank_core.decode import ranked_choices
 from refinerank_core.grounding import Box, Candidate, TimeGrounding
@@ -49,7 +49,15 @@ def profile_facts(card: ProfileCard) -> Plain:
 
 def sample_facts(samples: Sequence[Sample]) -> list[Plain]:
     """The list of bundled clips."""
-    return [{"name": one.name, "title": one.title, "about": one.about} for one in samples]
+    return [
+        {
+            "name": one.name,
+            "token": SAMPLE_TOKEN + one.name,
+            "title": one.title,
+            "about": one.about,
+        }
+        for one in samples
+    ]
 
 
 def clip_facts(clip: Clip, opened_at: int) -> Plain:
@@ -105,6 +113,8 @@ def answer_facts(answer: Answer, opened_at: int | None = None) -> Plain:
         "warnings": list(grounding.warnings),
         "seconds": dict(grounding.seconds),
         "note": origin_note(answer),
+        "asked_for": asked_for(answer),
+        "spent": [f"{name} {spent:.2f} s" for name, spent in grounding.seconds.items()],
         "inter_block": grounding.profile.inter_block,
         "first": first,
         "pool": pool_facts(grounding.times[first], first) if grounding.times else None,
@@ -114,6 +124,13 @@ def answer_facts(answer: Answer, opened_at: int | None = None) -> Plain:
             grounding.profile.refinenet,
         ],
     }
+
+
+def asked_for(answer: Answer) -> str:
+    """What the detector was asked for, and whose words these are."""
+    query = answer.grounding.query
+    whose = "the MedVLM's words" if query.source == "medvlm" else "words by rule"
+    return f"Detector asked for: {', '.join(query.phrases)} ({whose})."
 
 
 def origin_note(answer: Answer) -> str:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 ANSWERS_KEPT = 24
 UPLOADS_KEPT = 6
-_SAMPLE_TOKEN = "sample:"
+SAMPLE_TOKEN = "sample:"
 
 
 class SessionError(RefineRankError):
@@ -68,19 +68,24 @@ class Answer:
 
 @dataclass(eq=False)
 class Session:
-    """One visitor's things. cancel is set to stop the question that runs now."""
+    """One visitor's things.
+
+    cancel is set to stop the question that runs now; stopped holds the tickets of questions that
+    were given up, some of them before they ran.
+    """
 
     folder: Path
     clips: OrderedDict[str, Clip] = field(default_factory=OrderedDict)
     answers: OrderedDict[str, Answer] = field(default_factory=OrderedDict)
     cancel: Event = field(default_factory=Event)
+    stopped: set[int] = field(default_factory=set)
 
 
 class Sessions:
     """All visitors. Safe to use from several threads."""
 
     def __init__(self, services: Services) -> None:
-        self._services = services
+        self.services = services
         self._lock = RLock()
         self._by_key: dict[str, Session] = {}
         self._bundled: dict[str, Clip] = {}
@@ -115,7 +120,7 @@ class Sessions:
 
     def samples(self) -> list[Sample]:
         """The bundled clips."""
-        return list_samples(self._services.samples)
+        return list_samples(self.services.samples)
 
     def sample(self, name: str) -> Clip:
         """A bundled clip, opened once for all.
@@ -128,8 +133,8 @@ class Sessions:
                 found = next((one for one in self.samples() if one.name == name), None)
                 if found is None:
                     raise SessionError("There is no such sample clip. Choose one from the list.")
-                video = self._services.open_video(found.path)
-                self._bundled[name] = Clip(_SAMPLE_TOKEN + name, video, found)
+                video = self.services.open_video(found.path)
+                self._bundled[name] = Clip(SAMPLE_TOKEN + name, video, found)
             return self._bundled[name]
 
     def stored_answer(self, clip: Clip) -> Answer | None:
@@ -157,9 +162,9 @@ class Sessions:
         kept = home / (unicodedata.normalize("NFC", uploaded.name) or "clip")
         try:
             shutil.move(uploaded, kept)
-            _require_size(kept, self._services.limits)
-            video = self._services.open_video(kept)
-            _require_duration(video, self._services.limits)
+            _require_size(kept, self.services.limits)
+            video = self.services.open_video(kept)
+            _require_duration(video, self.services.limits)
         except OSError as error:
             shutil.rmtree(home, ignore_errors=True)
             raise VideoError("The upload did not arrive whole. Upload the clip again.") from error
@@ -182,8 +187,8 @@ class Sessions:
 
     def clip(self, token: str) -> Clip:
         """The clip that a browser names. Raises SessionError when there is none."""
-        if token.startswith(_SAMPLE_TOKEN):
-            return self.sample(token.removeprefix(_SAMPLE_TOKEN))
+        if token.startswith(SAMPLE_TOKEN):
+            return self.sample(token.removeprefix(SAMPLE_TOKEN))
         with self._lock:
             for session in self._by_key.values():
                 if token in session.clips:
@@ -192,7 +197,7 @@ class Sessions:
 
     def answer(self, token: str) -> Answer:
         """The answer that a browser names. Raises SessionError when there is none."""
-        if token.startswith(_SAMPLE_TOKEN):
+        if token.startswith(SAMPLE_TOKEN):
             stored = self.stored_answer(self.clip(token))
             if stored is not None:
                 return stored

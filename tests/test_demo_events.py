@@ -39,7 +39,7 @@ def test_a_message_of_another_shape_is_refused(sent: object) -> None:
 
 def test_times_that_are_no_numbers_are_refused() -> None:
     with pytest.raises(RefineRankError, match="cannot be read"):
-        read_ask(SubmitAsk, {"clip": "a", "text": "where?", "times": [float("nan")]})
+        read_ask(SubmitAsk, {"clip": "a", "ticket": 1, "text": "where?", "times": [float("nan")]})
 
 
 @pytest.mark.parametrize("words", HOSTILE)

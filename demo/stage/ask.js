@@ -1,6 +1,6 @@
 // The question: what it names, when it is about, how far its answer is.
 
-const A = { read: [], target: "", own: null, error: "", timer: 0, started: 0, clock: 0 };
+const A = { read: [], target: "", own: null, error: "", timer: 0, started: 0, clock: 0, ticket: 0, smooth: false };
 
 // The times that a click on Ask would request.
 function requestedNow() {
@@ -71,6 +71,7 @@ function timeChips(row) {
     back.addEventListener("click", () => ownTimes(null));
     row.append(back);
   }
+  if (times.length > 1) row.append(smoothChip());
   if (A.target) row.append(make("span", "lead end", "looking for: " + A.target));
 }
 
@@ -100,6 +101,17 @@ function timeChip(second, at) {
   return chip;
 }
 
+function smoothChip() {
+  const chip = make("label", "chip quiet");
+  const box = make("input");
+  box.type = "checkbox";
+  box.checked = A.smooth;
+  box.addEventListener("change", () => { A.smooth = box.checked; });
+  chip.append(box, " steady over time");
+  chip.title = "Temporal shape smoothing: choose boxes so that they do not jump from time to time";
+  return chip;
+}
+
 function ownTimes(times) {
   A.own = times && times.length ? [...new Set(times)].sort((a, b) => a - b) : null;
   chipsChanged();
@@ -116,8 +128,10 @@ function submitQuestion() {
   note("");
   setBusy(true);
   A.started = performance.now();
+  A.ticket = Math.floor(Math.random() * 2147483647);
   runningChanged({ state: "waiting", stages: [], total: 1, left_s: null });
-  trigger("submit", { clip: S.clip.token, text, times: A.own, index: S.index });
+  trigger("submit", { clip: S.clip.token, text, times: A.own, index: S.index, ticket: A.ticket,
+    smooth: A.smooth });
 }
 
 function setBusy(busy) {
@@ -135,8 +149,12 @@ function setBusy(busy) {
 function progressArrived() {
   const facts = plain(props.progress);
   if (!facts || !facts.state) return;
-  if (facts.state === "done" || facts.state === "failed") {
+  if (["done", "failed", "stopped"].includes(facts.state)) {
     setBusy(false);
+    if (facts.state === "stopped") {
+      note("Stopped. What was on the screen is still there.");
+      say("Stopped.");
+    }
     if (facts.state === "failed") {
       if (root.dataset.uploading === "yes") note("");
       root.dataset.uploading = "no";
@@ -184,6 +202,6 @@ function wireAsk() {
   });
   $("stop").addEventListener("click", () => {
     $("stop").disabled = true;
-    trigger("cancel", {});
+    trigger("cancel", { ticket: A.ticket });
   });
 }

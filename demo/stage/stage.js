@@ -64,8 +64,8 @@ function clipArrived() {
   frames.reset(clip);
   root.dataset.view = "clip";
   $("empty").hidden = true;
-  $("clips").value = clip.sample || "";
-  if (!clip.sample) uploadOption(clip.title);
+  if (!clip.sample) uploadOption(clip);
+  $("clips").value = clip.token;
   Object.assign(A, { read: [], target: "", own: null, error: "" });
   $("question").value = "";
   transportChanged();
@@ -81,10 +81,14 @@ async function firstFrame() {
   else go(wanted);
 }
 
-function uploadOption(title) {
-  const old = $("clips").querySelector('[value=""]');
-  if (old) old.remove();
-  $("clips").prepend(new Option("Your upload: " + title, "", true, true));
+function uploadOption(clip) {
+  const list = $("clips");
+  const known = [...list.options].some((one) => one.value === clip.token);
+  if (!known) list.prepend(new Option("Your upload: " + clip.title, clip.token));
+  list.disabled = false;
+  for (const one of [...list.options]) {
+    if (!one.value) one.remove();
+  }
 }
 
 function answerArrived() {
@@ -169,7 +173,7 @@ function answerMaybe() {
 function samplesArrived() {
   samplesShown = JSON.stringify(props.samples);
   const list = $("clips");
-  list.replaceChildren(...plain(props.samples).map((one) => new Option(one.title, one.name)));
+  list.replaceChildren(...plain(props.samples).map((one) => new Option(one.title, one.token)));
   if (!list.options.length) list.append(new Option("No bundled clips", ""));
   list.disabled = props.samples.length === 0;
 }
@@ -270,7 +274,7 @@ function wireStage() {
     drawSoon();
   });
   $("clips").addEventListener("change", (event) => {
-    if (event.target.value) trigger("sample", { sample: event.target.value });
+    if (event.target.value) trigger("open_clip", { clip: event.target.value });
   });
   $("pick").addEventListener("click", () => $("file").click());
   $("file").addEventListener("change", (event) => {

@@ -39,8 +39,12 @@ function note(words, kind) {
   box.hidden = !words;
   box.dataset.kind = kind || "info";
   box.replaceChildren();
-  if (words) box.append(make("span", "", words));
-  return box;
+  if (!words) return;
+  const close = make("button", "", "\u00d7");
+  close.type = "button";
+  close.setAttribute("aria-label", "Close this note");
+  close.addEventListener("click", () => note(""));
+  box.append(make("span", "", words), close);
 }
 
 async function askServer(name, message) {

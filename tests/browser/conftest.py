@@ -66,10 +66,17 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def address(core: FakeCore, samples: Path) -> Iterator[str]:
+def sessions(core: FakeCore, samples: Path) -> Iterator[Sessions]:
+    """Who is looking at what."""
+    opened = Sessions(fake_services(core, samples, Limits(upload_mb=2, duration_s=60)))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="session")
+def address(sessions: Sessions) -> Iterator[str]:
     """Where the page is served."""
-    services = fake_services(core, samples, Limits(upload_mb=2, duration_s=60))
-    sessions = Sessions(services)
+    services = sessions.services
     blocks = ui.build(services, sessions)
     settings = ui.launch_settings(services)
     _, url, _ = blocks.launch(
@@ -77,7 +84,6 @@ def address(core: FakeCore, samples: Path) -> Iterator[str]:
     )
     yield url
     blocks.close()
-    sessions.close()
 
 
 @pytest.fixture(scope="session")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
+from demo.sessions import Sessions
 from refinerank_core.grounding import Grounding
 from tests.browser.conftest import QUESTION, OpenPage, part, state, wait_for
 from tests.browser.fakes import FakeCore, tissue
@@ -310,6 +312,39 @@ def test_an_upload_is_shown_and_never_gets_into_a_link(open_page: OpenPage, tmp_
     assert page.evaluate("location.search") == ""
     assert page.title() == "RefineRank"
     assert page.locator(".rr img, .rr b b").count() == 0
+
+
+def test_one_can_go_back_to_an_upload(open_page: OpenPage, tmp_path: Path) -> None:
+    path = encode(tmp_path / "mine.mp4", (tissue(k) for k in range(12)))
+    page = open_page()
+    page.set_input_files(part("file"), path)
+    wait_for(page, "r.stage.clip.sample === null && r.dataset.frame === '0'")
+
+    page.select_option(part("clips"), "sample:beta")
+    wait_for(page, "r.stage.clip.sample === 'beta'")
+    page.select_option(part("clips"), label="Your upload: mine.mp4")
+
+    wait_for(page, "r.stage.clip.title === 'mine.mp4'")
+
+
+def test_an_upload_is_removed_when_the_page_is_closed(
+    open_page: OpenPage, tmp_path: Path, sessions: Sessions
+) -> None:
+    path = encode(tmp_path / "mine.mp4", (tissue(k) for k in range(12)))
+    page = open_page()
+    page.set_input_files(part("file"), path)
+    wait_for(page, "r.stage.clip.sample === null")
+    token = state(page, "s.clip.token")
+    home = sessions.clip(token).home
+    assert home is not None
+
+    page.close()
+
+    for _ in range(100):
+        if not home.exists():
+            break
+        time.sleep(0.1)
+    assert not home.exists()
 
 
 def test_a_file_that_is_no_video_is_one_sentence_and_changes_nothing(open_page: OpenPage) -> None:
