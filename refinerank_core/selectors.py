@@ -155,7 +155,7 @@ class NeuralSelector:
         self._net.train()
         for _ in range(epochs):
             order = torch.from_numpy(rng.permutation(len(inputs)))
-            for places in torch.split(order, batch):  # type: ignore[no-untyped-call]
+            for places in torch.split(order, batch):
                 scores = self._net(inputs[places], real[places])
                 loss = rank_loss(scores, wanted[places], real[places])
                 optimizer.zero_grad()
@@ -167,11 +167,10 @@ class NeuralSelector:
         """(E, M) logits."""
         with torch.inference_mode():
             found = self._net(torch.from_numpy(self._scaled(members)), torch.from_numpy(valid))
-        scores: Float32 = found.numpy()
-        return scores
+        return np.array(found.numpy(), np.float32)
 
     def _scaled(self, members: Float32) -> Float32:
-        return ((members - self._mean) / self._std).astype(np.float32)
+        return np.asarray((members - self._mean) / self._std, np.float32)
 
 
 class _MemberNet(nn.Module):
