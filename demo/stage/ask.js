@@ -2,6 +2,10 @@
 
 const A = { read: [], target: "", own: null, error: "", timer: 0, started: 0, clock: 0, ticket: 0, smooth: false };
 
+const STAGE_WORDS = {
+  query: "Question", frames: "Frames", encode: "Look", detect: "Detect", rank: "Rank", answer: "Direct answer", maps: "Maps",
+};
+
 // The times that a click on Ask would request.
 function requestedNow() {
   if (!S.clip) return [];
@@ -170,7 +174,7 @@ function runningChanged(facts) {
   row.replaceChildren();
   const next = facts.stages.findIndex((one) => one.done < facts.total);
   facts.stages.forEach((one, at) => {
-    const dot = make("span", "stagedot" + (one.done >= facts.total ? " done" : at === next ? " now" : ""), one.name);
+    const dot = make("span", "stagedot" + (one.done >= facts.total ? " done" : at === next ? " now" : ""), STAGE_WORDS[one.name] || one.name);
     if (facts.total > 1 && one.done < facts.total) dot.append(make("small", "", " " + one.done + "/" + facts.total));
     row.append(dot);
   });
@@ -180,7 +184,7 @@ function runningChanged(facts) {
   left.dataset.due = facts.left_s == null ? "" : performance.now() + facts.left_s * 1000;
   row.append(left);
   tickClock();
-  if (next >= 0) say(facts.stages[next].name);
+  if (next >= 0) say(STAGE_WORDS[facts.stages[next].name] || facts.stages[next].name);
 }
 
 function tickClock() {

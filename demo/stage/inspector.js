@@ -43,7 +43,7 @@ function inspectorChanged() {
   else if (S.answer) away(why);
   else why.textContent = S.clip ? "Ask a question: the candidates, their scores and the reason for the choice appear here." : "";
   $("origin").textContent = S.answer ? S.answer.asked_for + " " + S.answer.note : "";
-  $("origin").title = S.answer ? S.answer.spent.join(", ") : "";
+  $("origin").title = S.answer ? $("origin").textContent + "\n" + S.answer.spent.join(", ") : "";
   root.dataset.answered = time ? "yes" : "no";
   const pool = poolNow();
   if (pool && !S.selected) S.selected = membersOf(pool)[0].key;

@@ -3,7 +3,7 @@
 const STRIP = [
   { name: "refinerank", role: "rank", title: "RefineRank" },
   { name: "medvlm", role: "medvlm", title: "MedVLM" },
-  { name: "detector", role: "detector", title: "MedVLM + GroundingDINO" },
+  { name: "detector", role: "detector", title: "MedVLM+GD", whole: "MedVLM + GroundingDINO" },
 ];
 
 function buildStrip() {
@@ -11,7 +11,8 @@ function buildStrip() {
     const panel = make("figure", "panel");
     panel.dataset.method = method.name;
     const title = make("figcaption");
-    title.append(swatch(method.role), make("b", "", method.title));
+    title.append(swatch(method.role), make("b", "", method.title), make("span", "iou"));
+    title.title = method.whole || method.title;
     const canvas = make("canvas");
     canvas.setAttribute("role", "img");
     canvas.setAttribute("aria-label", method.title + ": no answer yet");
@@ -65,7 +66,7 @@ function stripChanged() {
     const words = time ? verdictWords(method.name, time) : "";
     const iou = time && time.iou ? time.iou[method.name] : undefined;
     verdict.append(make("span", "", words));
-    if (iou !== undefined) verdict.append(make("span", "iou", "IoU " + (iou === null ? "\u2013" : figure(iou, 2))));
+    panel.querySelector(".iou").textContent = iou === undefined ? "" : "IoU " + figure(iou, 2);
     if (time && method.name === "medvlm") verdict.append(wordsButton(time));
     const label = method.title + ": " + (time ? (box ? "" : "no box. ") + words : "no answer on this frame");
     panel.querySelector("canvas").setAttribute("aria-label", label);
