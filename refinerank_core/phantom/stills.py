@@ -93,11 +93,14 @@ class StillSet(Sequence[Still]):
         self._shards: list[np.ndarray] = []
         self.records: list[dict[str, Any]] = []
         self._places: list[tuple[int, int]] = []
+        self._groups: dict[str, list[int]] = {}
         for path in sorted(folder.glob(f"{purpose}-*.json")):
             card = json.loads(path.read_text(encoding="utf-8"))
             if procedures and card["procedure"] not in procedures:
                 continue
             self._shards.append(np.load(path.with_suffix(".npy"), mmap_mode="r"))
+            group = self._groups.setdefault(card["procedure"], [])
+            group += range(len(self.records), len(self.records) + len(card["stills"]))
             self._places += [(len(self._shards) - 1, row) for row in range(len(card["stills"]))]
             self.records += card["stills"]
         if not self.records:
@@ -107,6 +110,24 @@ class StillSet(Sequence[Still]):
 
     def __len__(self) -> int:
         return len(self.records)
+
+    def by_procedure(self) -> dict[str, list[int]]:
+        """Return the places of each procedure's stills."""
+        return self._groups
+
+    def scene_places(self, index: int) -> list[int]:
+        """Return the places of all stills of the scene that this still is of, in time order."""
+        record = self.records[index]
+        scene = (record["procedure"], record["seed"])
+        first = last = index
+        while first > 0 and self._scene(first - 1) == scene:
+            first -= 1
+        while last + 1 < len(self) and self._scene(last + 1) == scene:
+            last += 1
+        return list(range(first, last + 1))
+
+    def _scene(self, index: int) -> tuple[str, int]:
+        return self.records[index]["procedure"], self.records[index]["seed"]
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
@@ -138,7 +159,7 @@ def make_stills(plan: StillPlan, folder: Path) -> int:
             "stills": records,
         }
         scratch = scratch.with_suffix(".json")
-        scratch.write_text(json.dumps(card), encoding="utf-8")
+        scratch.write_text(json.dumps(card, default=int), encoding="utf-8")  # numpy numbers
         scratch.replace(folder / f"{name}.json")
     return len(missing)
 
