@@ -8,7 +8,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from refinerank_core.commands import bench, ground, info, untrained
+from refinerank_core.commands import bench, ground, info, refinenet, untrained
 from refinerank_core.errors import RefineRankError
 
 
@@ -19,7 +19,7 @@ def build_parser() -> argparse.ArgumentParser:
         description="Answer procedural questions on surgical video with one box per time.",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for command in (ground, info, bench, untrained):
+    for command in (ground, info, bench, untrained, refinenet):
         command.add_to(commands)
     return parser
 

@@ -12,8 +12,10 @@ from safetensors.torch import save_file
 
 from refinerank_core.errors import WeightsError
 from refinerank_core.refinenet import RefineNet, RefineNetConfig
+from refinerank_core.released import load_released
 
 SCHEMA = "refinerank-refinenet-1"
+RELEASED_SUFFIXES = (".pt", ".pth")
 _HEADER = "refinerank"
 _SHOWN_KEYS = 3
 
@@ -28,12 +30,16 @@ def save_refinenet(net: RefineNet, path: Path) -> None:
 
 
 def load_refinenet(path: Path) -> RefineNet:
-    """Read what save_refinenet wrote; every parameter must be there, of its size, and finite.
+    """Read a RefineNet: what save_refinenet wrote, or the released torch file.
+
+    Every parameter must be there, of its size, and finite.
 
     Raises:
         WeightsError: the file is absent, damaged, of another schema, or its tensors do not fit.
     """
     name = path.name
+    if path.suffix in RELEASED_SUFFIXES:
+        return load_released(path)
     if not path.is_file():
         raise WeightsError(f"{name}: no such RefineNet file. Check the profile's refinenet source.")
     try:

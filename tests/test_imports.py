@@ -44,6 +44,7 @@ FLOORS = {
         "checkpoint",
         "decode",
         "losses",
+        "released",
         "responses",
         "direct",
         "drawing",
