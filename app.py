@@ -82,7 +82,8 @@ def wire(rank: RefineRank, samples: Path, limits: Limits) -> Services:
         store = getattr(rank.medvlm, "store", None)  # a fake MedVLM keeps nothing
         if not isinstance(store, FeatureStore):
             return 0
-        return sum(store.get((video.sha256, index)) is not None for index in indices)
+        keys = [(rank.medvlm.model_id, video.sha256, index) for index in indices]
+        return sum(store.get(key) is not None for key in keys)
 
     return Services(
         profile=ProfileCard(

@@ -208,12 +208,14 @@ def why(time: TimeGrounding) -> str:
     row = time.candidates[best.candidate_id]
     order = ranked(time)
     lead = (
-        f"Margin {best.margin:.2f} over rank 2"
+        f"Margin {short(best.margin)} over rank 2"
         if len(order) > 1
         else "The only box that was kept, so nothing to compare it with"
     )
     if best.margin < 0:
-        lead = f"Chosen to keep the box steady over time, {-best.margin:.2f} below the best score"
+        lead = (
+            f"Chosen to keep the box steady over time, {short(-best.margin)} below the best score"
+        )
     if best.refined and row.refined_box is not None:
         shift = overlap(row.box, row.refined_box)
         origin = f"refined from #{row.id + 1} (IoU {shift:.2f} with the original)"
@@ -222,6 +224,11 @@ def why(time: TimeGrounding) -> str:
         if row.score_refined > row.score_original:
             origin = f"the original box #{row.id + 1}"
     return f"{lead}; {origin}; {_detector_words(row, len(time.candidates))}."
+
+
+def short(value: float) -> str:
+    """Two decimals; two figures where that would be nothing."""
+    return f"{value:.2f}" if value == 0 or abs(value) >= 0.01 else f"{value:.2g}"
 
 
 def _detector_words(row: Candidate, count: int) -> str:

@@ -60,6 +60,7 @@ const timeNow = () => (S.k === null || !S.answer ? null : S.answer.times[S.k]);
 const poolNow = () => (S.k === null ? null : S.pools.get(S.k) || null);
 const secondsOf = (index) => (S.clip ? S.clip.seconds(index) : 0);
 const figure = (value, digits) => (value == null ? "\u2013" : value.toFixed(digits));
+const short = (value) => (value === 0 || Math.abs(value) >= 0.01 ? value.toFixed(2) : String(Number(value.toPrecision(2))));
 const memberKey = (id, refined) => id + (refined ? ":r" : ":o");
 
 // One member of the joint pool: a candidate's original or refined box with its own score.

@@ -74,7 +74,7 @@ function stripChanged() {
 }
 
 function verdictWords(name, time) {
-  if (name === "refinerank") return "score " + figure(time.refinerank.score, 2) + " \u00b7 margin " + figure(time.refinerank.margin, 2);
+  if (name === "refinerank") return "score " + figure(time.refinerank.score, 2) + " \u00b7 margin " + short(time.refinerank.margin);
   if (name === "detector") {
     return time.detector.confidence === null ? "nothing found: fixed anchor" : "confidence " + figure(time.detector.confidence, 2);
   }
