@@ -1,0 +1,262 @@
+"""Train the embedded GroundingDINO on phantom stills."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from tqdm import tqdm
+
+from refinerank_core.models.detector import DetectorSettings, GroundingDino
+from refinerank_core.models.small import SmallDetector, build_detector, save
+from refinerank_core.phantom.detector_batches import Batch, balanced, prepare
+from refinerank_core.phantom.detector_captions import caption_words
+from refinerank_core.phantom.detector_loss import (
+    dense_loss,
+    encoder_tokens,
+    layer_outputs,
+    set_loss,
+)
+from refinerank_core.phantom.detector_scores import score_detector
+from refinerank_core.phantom.run_state import keep_state, revision, write_card
+from refinerank_core.phantom.stills import StillSet
+
+SMALL = SmallDetector(
+    embed=32,
+    depths=(1, 1, 2, 1),
+    heads=(1, 2, 4, 8),
+    width=64,
+    queries=60,
+    encoder_layers=1,
+    decoder_layers=2,
+    feed_forward=128,
+    short_side=198,
+    long_side=352,
+)
+
+
+@dataclass(frozen=True)
+class DetectorPlan:
+    """How a detector is trained.
+
+    Attributes:
+        coarse_steps, coarse_batch, coarse_wh: the first updates, on more and smaller pictures.
+        steps, batch: all updates, and stills in each of the later ones, at the size of inference.
+        peak_rate: learning rate between warm-up and cooling.
+        warm_steps: steps of rising rate, in which the set loss counts little.
+        cool_steps: last steps, in which the rate falls to a hundredth.
+        seed: of the weights and of every draw.
+        keep_every: steps between checkpoints.
+        threads: of torch; part of the plan because sums depend on it in the last bit.
+    """
+
+    coarse_steps: int = 1000
+    coarse_batch: int = 8
+    coarse_wh: tuple[int, int] = (256, 144)
+    steps: int = 1400
+    batch: int = 4
+    peak_rate: float = 7e-4
+    weight_decay: float = 1e-4
+    warm_steps: int = 100
+    cool_steps: int = 300
+    seed: int = 0
+    keep_every: int = 100
+    threads: int = 1
+    size: SmallDetector = field(default_factory=lambda: SMALL)
+
+
+@dataclass(eq=False)
+class DetectorRun:
+    """A training under way: everything that a checkpoint holds."""
+
+    plan: DetectorPlan
+    model: Any
+    processor: Any
+    optimizer: torch.optim.Optimizer
+    step: int = 0
+    seconds: float = 0.0
+
+    @classmethod
+    def start(cls, plan: DetectorPlan, folder: Path) -> DetectorRun:
+        """Seeded weights, or the checkpoint in folder when there is one.
+
+        Raises:
+            ValueError: the checkpoint belongs to another plan.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        torch.set_num_threads(plan.threads)
+        model, processor = build_detector(plan.size, caption_words(), folder, seed=plan.seed)
+        start_rarely(model, plan.size.width)
+        optimizer = torch.optim.AdamW(
+            model.parameters(), lr=plan.peak_rate, weight_decay=plan.weight_decay
+        )
+        run = cls(plan, model.train(), processor, optimizer)
+        path = folder / "state.pt"
+        if path.is_file():
+            state = torch.load(path, weights_only=True)
+            if _fixed(state["plan"]) != _fixed(_as_json(plan)):
+                raise ValueError(f"{folder.name} holds a checkpoint of another plan. Empty it.")
+            model.load_state_dict(state["model"])
+            optimizer.load_state_dict(state["optimizer"])
+            run.step, run.seconds = state["step"], state["seconds"]
+        return run
+
+    def keep(self, folder: Path) -> None:
+        """Write the checkpoint, whole or not at all."""
+        state = {
+            "plan": _as_json(self.plan),
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "step": self.step,
+            "seconds": self.seconds,
+        }
+        keep_state(state, folder / "state.pt")
+
+    def advance(self, stills: StillSet) -> float:
+        """One update on stills of all procedures; returns the loss.
+
+        Every draw follows from the seed and the step, so a resumed run is the run.
+        """
+        plan = self.plan
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate_at(self.step, plan)
+        torch.manual_seed(plan.seed * 1_000_003 + self.step)
+        rng = np.random.default_rng([plan.seed, self.step])
+        coarse = self.step < plan.coarse_steps
+        count = plan.coarse_batch if coarse else plan.batch
+        size_wh = plan.coarse_wh if coarse else (plan.size.long_side, plan.size.short_side)
+        picked = [stills[place] for place in balanced(rng, stills, count)]
+        batch = prepare(rng, picked, self.processor, size_wh)
+        loss = detector_loss(self.model, batch, decoder_share=self._decoder_share())
+        self.optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        self.optimizer.step()
+        self.step += 1
+        return float(loss.detach())
+
+    def _decoder_share(self) -> float:
+        return 0.1 if self.step < self.plan.warm_steps else 1.0
+
+
+def train_detector(
+    plan: DetectorPlan, stills: StillSet, folder: Path, *, stop_after: int | None = None
+) -> DetectorRun:
+    """Train, or go on after the last checkpoint in folder.
+
+    Args:
+        plan: how.
+        stills: training stills of all procedures.
+        folder: of the checkpoint and the tokenizer.
+        stop_after: leave after this many steps in all, with a checkpoint.
+    """
+    run = DetectorRun.start(plan, folder)
+    last = plan.steps if stop_after is None else min(stop_after, plan.steps)
+    recent: list[float] = []
+    with tqdm(total=plan.steps, initial=run.step, desc="detector", unit="step") as bar:
+        while run.step < last:
+            started = time.perf_counter()
+            recent = [*recent[-49:], run.advance(stills)]
+            run.seconds += time.perf_counter() - started
+            bar.set_postfix(loss=f"{np.mean(recent):.3f}", refresh=False)
+            bar.update()
+            if run.step % plan.keep_every == 0 or run.step == last:
+                run.keep(folder)
+    return run
+
+
+def start_rarely(model: Any, width: int) -> None:
+    """Set the norms before the class heads so that every first score is near 0.02.
+
+    The heads are dot products without a bias: a constant in the text features times its opposite
+    in the picture's gives the -4 that focal losses want to start from.
+    """
+    text = model.model.encoder.layers[-1].text_enhancer_layer.layer_norm_after
+    with torch.no_grad():
+        text.bias.fill_(0.5)
+        for norm in (model.model.enc_output_norm, model.model.decoder.layer_norm):
+            norm.weight.fill_(0.25)
+            norm.bias.fill_(-4.0 / (0.5 * width))
+
+
+def rate_at(step: int, plan: DetectorPlan) -> float:
+    """Learning rate of a step: a linear rise, a plateau, a linear fall to a hundredth.
+
+    On the plateau nothing depends on the number of steps: a run may go on with more or fewer.
+    """
+    rise = (step + 1) / plan.warm_steps
+    fall = (plan.steps - step) / plan.cool_steps
+    return plan.peak_rate * max(0.01, min(rise, 1.0, fall))
+
+
+def detector_loss(model: Any, batch: Batch, *, decoder_share: float) -> Tensor:
+    """Dense loss of the encoder plus the set losses of all decoder layers."""
+    count, tokens = len(batch.pixels), len(batch.caption.phrase_of_token)
+    inputs = {name: tensor.expand(count, -1) for name, tensor in batch.caption.inputs.items()}
+    output = model(pixel_values=batch.pixels, **inputs)
+    height, width = batch.pixels.shape[-2:]
+    loss = dense_loss(
+        output.enc_outputs_class[..., :tokens],
+        output.enc_outputs_coord_logits.sigmoid(),
+        batch.wanted,
+        encoder_tokens((height, width)),
+    )
+    for logits, boxes in layer_outputs(model, output, inputs["attention_mask"]):
+        loss = loss + decoder_share * set_loss(logits[..., :tokens], boxes, batch.wanted)
+    return loss
+
+
+def finish_detector(
+    run: DetectorRun, stills: StillSet, validation: StillSet | None, folder: Path
+) -> dict[str, Any]:
+    """Write the checkpoint that the adapter loads, score it, and write its card.
+
+    Args:
+        run: a training that is done.
+        stills: what it was trained on.
+        validation: what it is scored on, None for no scores.
+        folder: of the checkpoint.
+
+    Returns:
+        The card.
+    """
+    save(run.model.eval(), run.processor, folder)
+    settings = DetectorSettings(source=str(folder))
+    card: dict[str, Any] = {
+        "plan": _as_json(run.plan),
+        "steps": run.step,
+        "seconds": round(run.seconds),
+        "parameters": sum(p.numel() for p in run.model.parameters()),
+        "data": {"purpose": "training", "stills": len(stills), "seeds": seeds_of(stills)},
+        "revision": revision(),
+        "command": f"python -m refinerank_core phantom train-detector --steps {run.plan.steps}",
+    }
+    if validation is not None:
+        detector = GroundingDino(settings, torch.device("cpu"))
+        card["scores"] = score_detector(detector, list(validation))
+    write_card(card, folder / "card.json")
+    return card
+
+
+def seeds_of(stills: StillSet) -> dict[str, list[int]]:
+    """First and last scene seed of each procedure, and how many scenes."""
+    found: dict[str, set[int]] = {}
+    for record in stills.records:
+        found.setdefault(record["procedure"], set()).add(record["seed"])
+    return {name: [min(seeds), max(seeds), len(seeds)] for name, seeds in sorted(found.items())}
+
+
+def _fixed(plan: dict[str, Any]) -> dict[str, Any]:
+    """What of a plan must not change between a checkpoint and its going on."""
+    return {name: value for name, value in plan.items() if name not in ("steps", "coarse_steps")}
+
+
+def _as_json(plan: DetectorPlan) -> dict[str, Any]:
+    plain: dict[str, Any] = json.loads(json.dumps(asdict(plan)))
+    return plain
