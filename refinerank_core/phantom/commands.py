@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 
 from refinerank_core.phantom.seeds import SEED_RANGES
+from refinerank_core.phantom.training_commands import add_training
 from refinerank_core.phantom.vocabulary import PROCEDURES
 
 Commands = argparse._SubParsersAction
@@ -16,6 +18,8 @@ def add_phantom(subparsers: Commands[argparse.ArgumentParser]) -> None:
     parser = subparsers.add_parser("phantom", help="make phantom surgery and train on it")
     commands = parser.add_subparsers(dest="phantom_command", required=True)
     add_make(commands)
+    add_train_medvlm(commands)
+    add_training(commands)
 
 
 def add_make(commands: Commands[argparse.ArgumentParser]) -> None:
@@ -40,4 +44,39 @@ def run_make(args: argparse.Namespace) -> int:
         shard_scenes=args.shard_scenes,
     )
     print(make_stills(plan, args.folder))
+    return 0
+
+
+def add_train_medvlm(commands: Commands[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("train-medvlm", help="train the embedded Qwen2.5-VL")
+    parser.add_argument("stills", type=Path, help="folder of `phantom make`, both purposes")
+    parser.add_argument("out", type=Path, help="folder of the finished checkpoint")
+    parser.add_argument("--work", type=Path, required=True, help="folder of resumable state")
+    parser.add_argument("--tower-steps", type=int, default=3000)
+    parser.add_argument("--language-steps", type=int, default=3000)
+    parser.add_argument("--joint-from", type=int, default=1500, help="step the tower joins in at")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.set_defaults(run=run_train_medvlm)
+
+
+def run_train_medvlm(args: argparse.Namespace) -> int:
+    import torch
+
+    from refinerank_core.phantom.medvlm_language import LanguagePlan
+    from refinerank_core.phantom.medvlm_tower import TowerPlan
+    from refinerank_core.phantom.medvlm_training import MedVLMTraining, train_medvlm
+
+    torch.set_num_threads(args.threads)
+    job = MedVLMTraining(
+        stills=args.stills,
+        work=args.work,
+        tower=TowerPlan(steps=args.tower_steps, seed=args.seed),
+        language=LanguagePlan(
+            steps=args.language_steps, joint_from=args.joint_from, seed=args.seed
+        ),
+        command=f"phantom train-medvlm --tower-steps {args.tower_steps} --language-steps "
+        f"{args.language_steps} --joint-from {args.joint_from} --seed {args.seed}",
+    )
+    print(json.dumps(train_medvlm(job, args.out)["validation"], indent=2))
     return 0
