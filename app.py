@@ -100,6 +100,7 @@ def wire(rank: RefineRank, samples: Path, limits: Limits) -> Services:
         caveat=CAVEAT,
         samples=samples,
         limits=limits,
+        group=rank.profile.medvlm.answer_frames,
         open_video=open_video,
         ground=ground,
         maps_at=maps_at,

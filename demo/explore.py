@@ -6,7 +6,7 @@ import base64
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 from gradio.utils import get_upload_folder
@@ -32,13 +32,17 @@ from demo.events import (
 )
 from demo.frames import FrameImages
 from demo.links import Link, read_link
-from demo.runs import Pace, Step, StoppedError, follow
+from demo.runs import Pace, Step, StoppedError, follow, joined
 from demo.services import Progress, Services
 from demo.sessions import Answer, Clip, Session, SessionError, Sessions, new_answer_token
 from demo.stage import stage
 from refinerank_core.errors import RefineRankError, VideoError
 from refinerank_core.grounding import Box, Grounding
 from refinerank_core.question import parse_question
+from refinerank_core.times import check_times
+
+if TYPE_CHECKING:
+    from refinerank_core.pipeline import Grounded
 
 Facts = dict[str, Any]
 
@@ -86,6 +90,7 @@ class Explore:
             "times": list(asked.requested_s),
             "target": asked.target,
             "phrases": list(asked.phrases),
+            "per_time_s": self._pace.left_s(self._services.stages, {}, 1),
         }
 
     def take(self, sent: Any) -> Facts:
@@ -195,7 +200,7 @@ class Explore:
     def _shown(self, clip: Clip, link: Link) -> Facts:
         """Everything that a clip brings to the screen."""
         answer = self._sessions.stored_answer(clip)
-        if answer and link.q and link.q != answer.grounding.question.text:
+        if answer and not link.asks_for(answer.grounding.question):
             answer = None
         last = len(clip.video) - 1
         index = min(max(link.frame or 0, 0), last)
@@ -209,29 +214,44 @@ class Explore:
         }
 
     def _answer(self, session: Session, clip: Clip, ask: SubmitAsk) -> Iterator[gr.HTML]:
-        video, services = clip.video, self._services
-        if ask.index >= len(video):
-            raise VideoError("There is no such frame in this clip. Reload the page.")
-        current_s = float(video.times_s[ask.index])
-        asked = parse_question(ask.text, duration_s=video.duration_s)
-        times = ask.times if ask.times else list(asked.requested_s) or [current_s]
-        reused = services.seen(video, frames_of(clip, times))
+        """Run the groups of requested times one after the other; show each as it comes."""
+        services = self._services
+        current_s, times = requested(clip, ask)
+        size = len(times) if ask.smooth else services.group
+        reused = services.seen(clip.video, frames_of(clip, times))
+        answer: Answer | None = None
+        for start in range(0, len(times), size):
+            part = times[start : start + size]
+            given = part if len(part) < len(times) else ask.times or None
 
-        def work(progress: Progress) -> Any:
-            return services.ground(
-                video, ask.text, ask.times or None, current_s, ask.smooth, progress
-            )
+            def work(progress: Progress, given: list[float] | None = given) -> Grounded:
+                return services.ground(clip.video, ask.text, given, current_s, ask.smooth, progress)
 
-        for news in follow(work, stages=services.stages, pace=self._pace, cancel=session.cancel):
-            if isinstance(news, Step):
-                yield gr.HTML(progress=present.progress_facts(news, services.stages))
-                continue
-            grounding = news.grounding
-            self._pace.learn(grounding.seconds, len(grounding.times))
-            truth = clip.sample.truth_for(grounding.question.text) if clip.sample else {}
-            answer = Answer(new_answer_token(), clip, grounding, news.maps, truth, reused)
-            self._sessions.add_answer(session, answer)
-            yield gr.HTML(answer=present.answer_facts(answer, ask.index), progress=ended("done"))
+            for news in follow(
+                work, stages=services.stages, pace=self._pace, cancel=session.cancel
+            ):
+                if isinstance(news, Step):
+                    step = news.after(start, len(times))
+                    yield gr.HTML(progress=present.progress_facts(step, services.stages))
+                    continue
+                answer = self._grown(clip, answer, news, start, reused)
+                self._sessions.add_answer(session, answer)
+                shown = present.answer_facts(answer, ask.index)
+                yield gr.HTML(answer=shown)
+        yield gr.HTML(progress=ended("done"))
+
+    def _grown(
+        self, clip: Clip, old: Answer | None, news: Grounded, start: int, reused: int
+    ) -> Answer:
+        """The answer with one more group of times in it."""
+        grounding, maps = news.grounding, {start + k: one for k, one in news.maps.items()}
+        self._pace.learn(grounding.seconds, len(grounding.times))
+        if old is not None:
+            grounding = joined(old.grounding, grounding)
+            maps = {**old.maps, **maps}
+        truth = clip.sample.truth_for(grounding.question.text) if clip.sample else {}
+        token = old.token if old else new_answer_token()
+        return Answer(token, clip, grounding, maps, truth, reused)
 
 
 def build(explore: Explore, services: Services, blocks: gr.Blocks) -> None:
@@ -274,6 +294,23 @@ def build(explore: Explore, services: Services, blocks: gr.Blocks) -> None:
 def ended(state: str) -> Facts:
     """Progress that is over; the stamp makes each end news to the stage."""
     return {"state": state, "stamp": new_answer_token()}
+
+
+def requested(clip: Clip, ask: SubmitAsk) -> tuple[float, list[float]]:
+    """The second that the visitor is on, and the seconds that are asked for, rising.
+
+    Raises:
+        QuestionError: the text or its times cannot be answered.
+        VideoError: the visitor is on no frame of this clip.
+    """
+    video = clip.video
+    if ask.index >= len(video):
+        raise VideoError("There is no such frame in this clip. Reload the page.")
+    current_s = float(video.times_s[ask.index])
+    asked = parse_question(ask.text, duration_s=video.duration_s)
+    if ask.times:
+        return current_s, list(check_times(ask.times, duration_s=video.duration_s))
+    return current_s, list(asked.requested_s) or [current_s]
 
 
 def target_box(answer: Answer, ask: MapsAsk) -> Box:

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
+from refinerank_core.grounding import QuestionFacts
+
 
 class Link(BaseModel):
     """What an address may carry; whatever cannot be read is left out.
@@ -25,6 +27,16 @@ class Link(BaseModel):
     frame: int | None = None
     layers: str | None = None
     map: str = ""
+
+    def asks_for(self, question: QuestionFacts) -> bool:
+        """Whether an answer to this question is what the link shows."""
+        if self.q and self.q != question.text:
+            return False
+        if self.t is None:
+            return True
+        return len(self.t) == len(question.times_s) and all(
+            abs(mine - theirs) < 1e-5 for mine, theirs in zip(self.t, question.times_s, strict=True)
+        )
 
     @field_validator("t", mode="before")
     @classmethod

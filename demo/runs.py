@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from demo.services import Progress
 from refinerank_core.errors import RefineRankError
+from refinerank_core.grounding import Grounding
 
 if TYPE_CHECKING:
     from refinerank_core.pipeline import Grounded
@@ -40,6 +41,14 @@ class Step:
     left_s: float | None
     stopping: bool = False
 
+    def after(self, start: int, total: int) -> Step:
+        """The same step seen from the whole question: `start` times have passed all stages."""
+        left_s = self.left_s
+        if left_s is not None and self.total:
+            left_s *= (total - start) / self.total
+        stages = {name: done + start for name, done in self.done.items()}
+        return Step(stages, total, self.elapsed_s, left_s, self.stopping)
+
 
 @dataclass(eq=False)
 class Pace:
@@ -64,6 +73,22 @@ class Pace:
             return sum(
                 self.seconds.get(stage, 0.0) * (total - done.get(stage, 0)) for stage in stages
             )
+
+
+def joined(first: Grounding, more: Grounding) -> Grounding:
+    """Two groups of requested times of one question as one answer."""
+    stages = {**first.seconds, **more.seconds}
+    asked = first.question
+    return first.model_copy(
+        update={
+            "question": asked.model_copy(update={"times_s": asked.times_s + more.question.times_s}),
+            "times": first.times + more.times,
+            "seconds": {
+                name: first.seconds.get(name, 0.0) + more.seconds.get(name, 0.0) for name in stages
+            },
+            "warnings": tuple(dict.fromkeys(first.warnings + more.warnings)),
+        }
+    )
 
 
 def follow(
@@ -113,5 +138,6 @@ def follow(
             passed[stage] = done
             left_s = pace.left_s(stages, passed, total)
             yield Step(dict(passed), total, time.perf_counter() - started, left_s)
-    finally:
+    except GeneratorExit:
         cancel.set()  # whoever stops listening stops the work too
+        raise

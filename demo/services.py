@@ -68,6 +68,8 @@ class Services:
         samples: folder of the bundled clips; it may be empty or absent.
         limits: of uploads.
         open_video: open a clip for exact reading.
+        group: how many requested times the models answer together; more come one group after the
+            other, with the same result.
         ground: (video, question, times or None, current second, smooth, progress) -> the answer
             and its maps; progress may raise to cancel.
         maps_at: (video, frame index, target box) -> response maps.
@@ -80,6 +82,7 @@ class Services:
     caveat: str
     samples: Path
     limits: Limits
+    group: int
     open_video: Callable[[Path], Video]
     ground: Callable[[Video, str, Sequence[float] | None, float, bool, Progress], Grounded]
     maps_at: Callable[[Video, int, Box], ResponseMaps]

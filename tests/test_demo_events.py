@@ -9,6 +9,7 @@ import pytest
 from demo.events import FrameAsk, SubmitAsk, answered, as_text, errors_to_toast, read_ask
 from demo.links import read_link
 from refinerank_core.errors import RefineRankError, VideoError
+from refinerank_core.grounding import QuestionFacts
 
 HOSTILE = [
     "<img src=x onerror=\"document.title='owned'\">",
@@ -79,6 +80,15 @@ def test_a_link_gives_back_its_case() -> None:
 
     assert (link.clip, link.q, link.t, link.frame) == ("knot", "where?", (1.0, 2.5), 30)
     assert (link.layers, link.map) == ("rv", "final")
+
+
+def test_a_link_with_other_times_is_another_question() -> None:
+    kept = QuestionFacts(text="where?", times_s=(1.0, 2.5))
+
+    assert read_link({"q": "where?", "t": "1,2.5"}).asks_for(kept)
+    assert read_link({"clip": "knot"}).asks_for(kept)
+    assert not read_link({"q": "where?", "t": "1"}).asks_for(kept)
+    assert not read_link({"q": "when?"}).asks_for(kept)
 
 
 def test_what_a_link_garbles_is_left_out() -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from threading import Event
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from demo.runs import Pace, Step, StoppedError, follow
+from demo.runs import Pace, Step, StoppedError, follow, joined
 from demo.services import Progress
 from refinerank_core.errors import ModelError
+from refinerank_core.video import open_video
+from tests.browser.fakes import grounding_of, tissue
+from tests.clips import encode
 
 STAGES = ("encode", "rank")
 
@@ -93,3 +97,23 @@ def test_time_left_is_what_earlier_questions_took() -> None:
 
 def test_nothing_is_promised_before_the_first_question() -> None:
     assert Pace().left_s(STAGES, {}, 1) is None
+
+
+def test_groups_of_times_join_to_one_answer(tmp_path: Path) -> None:
+    path = encode(tmp_path / "a.mp4", (tissue(k, (96, 64)) for k in range(40)))
+    with open_video(path) as video:
+        first = grounding_of(video, "where?", "it", ["it"], [0.2, 0.4])
+        more = grounding_of(video, "where?", "it", ["it"], [0.8])
+        whole = grounding_of(video, "where?", "it", ["it"], [0.2, 0.4, 0.8])
+
+    both = joined(first, more)
+
+    assert both.times == whole.times
+    assert both.question.times_s == (0.2, 0.4, 0.8)
+    assert both.seconds["rank"] == pytest.approx(0.2)
+
+
+def test_a_step_of_a_later_group_counts_the_times_before_it() -> None:
+    step = Step({"encode": 2}, 4, 1.0, 2.0).after(8, 12)
+
+    assert (step.done, step.total, step.left_s) == ({"encode": 10}, 12, 2.0)

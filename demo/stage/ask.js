@@ -1,6 +1,6 @@
 // The question: what it names, when it is about, how far its answer is.
 
-const A = { read: [], target: "", own: null, error: "", timer: 0, started: 0, clock: 0, ticket: 0, smooth: false };
+const A = { read: [], target: "", own: null, error: "", timer: 0, started: 0, clock: 0, ticket: 0, smooth: false, cost: null };
 
 const STAGE_WORDS = {
   query: "Question", frames: "Frames", encode: "Look", detect: "Detect", rank: "Rank", answer: "Direct answer", maps: "Maps",
@@ -29,7 +29,7 @@ async function readQuestion() {
   const token = S.clip.token;
   const reply = await askServer("read", { clip: token, text });
   if (!S.clip || S.clip.token !== token || $("question").value.trim() !== text) return;
-  Object.assign(A, { read: reply.times || [], target: reply.target || "", error: reply.error || "" });
+  Object.assign(A, { read: reply.times || [], target: reply.target || "", error: reply.error || "", cost: reply.per_time_s });
   chipsChanged();
 }
 
@@ -76,6 +76,8 @@ function timeChips(row) {
     row.append(back);
   }
   if (times.length > 1) row.append(smoothChip());
+  const seconds = A.cost ? Math.max(1, Math.round(A.cost * Math.max(1, times.length))) : 0;
+  if (seconds) row.append(make("span", "lead end", "about " + seconds + " s"));
   if (A.target) row.append(make("span", "lead end", "looking for: " + A.target));
 }
 

@@ -161,7 +161,7 @@ let clipShown = null;
 let answerShown = "";
 
 function answerMaybe() {
-  const token = props.answer ? props.answer.token : "";
+  const token = props.answer ? props.answer.token + "/" + props.answer.times.length : "";
   if (token === answerShown) return;
   answerShown = token;
   const fresh = S.busy;

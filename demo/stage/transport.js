@@ -56,7 +56,7 @@ function timesChanged() {
   const times = S.answer ? S.answer.times : [];
   row.hidden = times.length < 2;
   root.dataset.times = times.length > 1 ? "many" : "one";
-  const stamp = S.answer ? S.answer.token : "";
+  const stamp = S.answer ? S.answer.token + times.length : "";
   if (row.dataset.stamp !== stamp) {
     row.dataset.stamp = stamp;
     row.replaceChildren(...times.slice(0, 64).map(timeButton));

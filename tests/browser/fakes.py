@@ -211,6 +211,7 @@ def fake_services(core: FakeCore, samples: Path, limits: Limits | None = None) -
         caveat=CAVEAT,
         samples=samples,
         limits=limits or Limits(),
+        group=4,
         open_video=open_video,
         seen=lambda video, indices: 0,
         **wired,

@@ -153,6 +153,36 @@ def test_times_can_be_changed_before_asking(open_page: OpenPage) -> None:
     assert state(page, "s.answer.times.map((one) => one.requested_s)") == [2.4]
 
 
+def test_many_times_come_group_by_group(open_page: OpenPage, core: FakeCore) -> None:
+    page = open_page()
+    core.pause_s = 0.2
+    try:
+        page.fill(part("question"), "Where is the hook from 1 to 3 seconds every 0.2 seconds?")
+        page.click(part("go"))
+
+        wait_for(page, "r.stage.answer.times.length === 4 && r.dataset.busy === 'yes'")
+    finally:
+        core.pause_s = 0.0
+    wait_for(page, "r.stage.answer.times.length === 11 && r.dataset.busy === 'no'")
+
+    assert page.locator(".shot").count() == 11
+
+
+def test_a_click_in_the_figure_over_time_goes_to_its_frame(open_page: OpenPage) -> None:
+    page = open_page()
+    wait_for(page, "r.stage.k !== null")
+
+    page.locator("#figures").scroll_into_view_if_needed()
+    page.mouse.wheel(0, 2000)
+    page.wait_for_selector("#plot-time .js-plotly-plot[data-wired]", timeout=30_000)
+    page.evaluate(
+        "document.querySelector('#plot-time .js-plotly-plot')"
+        ".emit('plotly_click', { points: [{ x: 2 }] })"
+    )
+
+    wait_for(page, "r.dataset.frame === '50'")
+
+
 def test_a_running_question_can_be_cancelled(open_page: OpenPage, core: FakeCore) -> None:
     page = open_page()
     core.pause_s = 2.0
