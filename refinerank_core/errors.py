@@ -31,3 +31,7 @@ class ModelError(RefineRankError):
 
 class FormatError(RefineRankError):
     """A file to import or export does not hold what its format promises."""
+
+
+class StoreError(RefineRankError):
+    """The review database cannot be opened, read or written; what was confirmed before stays."""

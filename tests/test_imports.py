@@ -21,6 +21,8 @@ FLOORS = {
         "answers",
         "answer_reader",
         "metrics",
+        "failures",
+        "agreement",
     },
     2: {
         "grounding",
@@ -37,6 +39,8 @@ FLOORS = {
         "device",
         "models",
         "profiles",
+        "reviews",
+        "formats",
     },
     3: {
         "candidates",

@@ -1,0 +1,1 @@
+"""Reviews: an append-only record of what people judged, and the current state folded from it."""

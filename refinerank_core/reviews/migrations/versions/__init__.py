@@ -1,0 +1,1 @@
+"""One file a version, named after what it does."""
