@@ -270,7 +270,7 @@ def build(explore: Explore, services: Services, blocks: gr.Blocks) -> None:
             scatter = gr.Plot(show_label=False, elem_id="plot-refinement")
         timeline = gr.Plot(show_label=False, elem_id="plot-time")
     quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-    blocks.load(explore.on_open, outputs=view, **quiet)
+    blocks.load(explore.on_open, outputs=view, queue=False, **quiet)
     view.open_clip(explore.on_clip, outputs=view, trigger_mode="always_last", **quiet)
     sent = view.upload(explore.on_upload, outputs=view, **quiet)
     sent.failure(explore.on_upload_failed, outputs=view, **quiet)

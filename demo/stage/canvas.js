@@ -4,6 +4,34 @@ const view = { scale: 1, left: 0, top: 0, fitted: true };
 const pointers = new Map();
 let drag = null;
 let drawTicket = 0;
+let stripDue = false;
+const backdrop = { key: "", canvas: document.createElement("canvas") };
+
+// The scaled frame is kept: hovering and filtering draw only what lies on it.
+function drawBackdrop(pen, width, height) {
+  const ratio = window.devicePixelRatio || 1;
+  const key = [S.clip.token, S.index, view.scale, view.left, view.top, width, height, ratio].join();
+  const { canvas } = backdrop;
+  if (backdrop.key !== key) {
+    backdrop.key = key;
+    const [wide, high] = [width, height].map((side) => Math.max(1, Math.round(side * ratio)));
+    if (canvas.width !== wide || canvas.height !== high) Object.assign(canvas, { width: wide, height: high });
+    const ink = canvas.getContext("2d");
+    ink.setTransform(ratio, 0, 0, ratio, 0, 0);
+    ink.clearRect(0, 0, width, height);
+    paintFrame(ink, view, S.image);
+  }
+  pen.drawImage(canvas, 0, 0, width, height);
+}
+
+// The same picture, smaller, under another view of the same place.
+function drawSmallBackdrop(pen, other) {
+  const canvas = $("canvas");
+  const share = other.scale / view.scale;
+  pen.imageSmoothingQuality = "medium";
+  pen.drawImage(backdrop.canvas, other.left - view.left * share, other.top - view.top * share,
+    canvas.clientWidth * share, canvas.clientHeight * share);
+}
 
 function drawStage() {
   const canvas = $("canvas");
@@ -11,7 +39,7 @@ function drawStage() {
   const { pen, width, height } = prepare(canvas);
   if (!S.clip || !S.image) return;
   if (view.fitted) Object.assign(view, fitView(width, height));
-  paintFrame(pen, view, S.image);
+  drawBackdrop(pen, width, height);
   paintEverything(pen, view);
   const fit = fitView(width, height).scale;
   $("zoomtext").textContent = view.fitted ? "Fit" : Math.round((view.scale / fit) * 100) + " %";
@@ -25,12 +53,15 @@ function drawAll() {
   drawStrip();
 }
 
-// Many wishes to draw, one drawing a screen refresh.
-function drawSoon() {
+// Many wishes to draw, one drawing a screen refresh. moved: the strip shows another part too.
+function drawSoon(moved) {
+  stripDue = stripDue || moved === true;
   if (drawTicket) return;
   drawTicket = requestAnimationFrame(() => {
     drawTicket = 0;
-    drawAll();
+    drawStage();
+    if (stripDue) drawStrip();
+    stripDue = false;
   });
 }
 
@@ -56,7 +87,7 @@ function zoomBy(factor, x, y) {
     view.fitted = false;
     keepInside();
   }
-  drawSoon();
+  drawSoon(true);
 }
 
 function keepInside() {
@@ -71,7 +102,7 @@ function zoomAction(what) {
   const canvas = $("canvas");
   if (what === "fit") {
     view.fitted = true;
-    drawSoon();
+    drawSoon(true);
   } else if (what === "full") fullScreen();
   else zoomBy(what === "in" ? 1.4 : 1 / 1.4, canvas.clientWidth / 2, canvas.clientHeight / 2);
 }
@@ -140,7 +171,7 @@ function pointerMove(event) {
   view.left = drag.left + x - drag.x;
   view.top = drag.top + y - drag.y;
   keepInside();
-  drawSoon();
+  drawSoon(true);
   return undefined;
 }
 
@@ -197,7 +228,7 @@ function wireCanvas() {
   }
   const watcher = new ResizeObserver(() => {
     if (S.clip && !view.fitted) keepInside();
-    drawSoon();
+    drawSoon(true);
     drawLanes();
   });
   watcher.observe($("view"));

@@ -23,7 +23,7 @@ function fitView(width, height) {
 
 function paintFrame(pen, view, image) {
   pen.imageSmoothingEnabled = view.scale < 3;
-  pen.imageSmoothingQuality = "high";
+  pen.imageSmoothingQuality = "medium";
   pen.drawImage(image, view.left, view.top, S.clip.width * view.scale, S.clip.height * view.scale);
 }
 
@@ -116,13 +116,42 @@ function rankedShown(pool) {
   return membersOf(pool).filter((one) => one.rank === 1 || (one.rank && one.rank <= S.topk && one.score >= S.floor));
 }
 
+const dots = new Map();
+
+// A dotted line as a pattern: hundreds of dashed boxes would take longer than a screen refresh.
+function dotPattern(pen, color) {
+  if (!dots.has(color)) {
+    const tile = document.createElement("canvas");
+    tile.width = tile.height = 4;
+    const ink = tile.getContext("2d");
+    ink.fillStyle = color;
+    for (let x = 0; x < 4; x += 1) {
+      for (let y = 0; y < 4; y += 1) if ((x + y) % 4 < 2) ink.fillRect(x, y, 1, 1);
+    }
+    dots.set(color, tile);
+  }
+  return pen.createPattern(dots.get(color), "repeat");
+}
+
+function paintDotted(pen, view, members, color, alpha) {
+  pen.save();
+  pen.globalAlpha = alpha;
+  pen.strokeStyle = dotPattern(pen, color);
+  pen.lineWidth = 1;
+  pen.beginPath();
+  for (const one of members) {
+    const [x, y, width, height] = corners(view, one.box);
+    pen.rect(Math.round(x) + 0.5, Math.round(y) + 0.5, Math.round(width), Math.round(height));
+  }
+  pen.stroke();
+  pen.restore();
+}
+
 function paintCandidates(pen, view, pool) {
   const layer = (refined, role) => {
-    for (const one of membersOf(pool)) {
-      if (one.refined !== refined || one.score < S.floor) continue;
-      const alpha = one.rank ? role.alpha : role.alpha * 0.45;
-      paintBox(pen, view, one.box, { ...role, alpha, casing: false });
-    }
+    const shown = membersOf(pool).filter((one) => one.refined === refined && one.score >= S.floor);
+    paintDotted(pen, view, shown.filter((one) => !one.rank), role.color, role.alpha * 0.45);
+    paintDotted(pen, view, shown.filter((one) => one.rank), role.color, role.alpha);
   };
   if (S.layers.has("pool")) layer(false, ROLES.pool);
   if (S.layers.has("refined")) layer(true, ROLES.refined);

@@ -25,7 +25,7 @@ function toggleLayer(name) {
   if (S.layers.has(name)) S.layers.delete(name);
   else S.layers.add(name);
   layersChanged();
-  drawSoon();
+  drawSoon(name === "truth");
   stageMoved();
 }
 

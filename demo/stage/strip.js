@@ -38,7 +38,7 @@ function drawStrip() {
     const { pen, width, height } = prepare(canvas);
     if (!S.clip || !S.image) continue;
     const same = view.fitted ? fitView(width, height) : sameZoom(big, width, height);
-    paintFrame(pen, same, S.image);
+    drawSmallBackdrop(pen, same);
     const box = time ? time[method.name].box : null;
     if (time && time.truth && S.layers.has("truth")) paintBox(pen, same, time.truth, { ...ROLES.truth, width: 1.5, tag: "", double: true });
     if (box) paintBox(pen, same, box, { ...ROLES[method.role], width: 2.5 });
