@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from refinerank_core.commands import bench, ground, info, refinenet, untrained
 from refinerank_core.errors import RefineRankError
+from refinerank_core.phantom.commands import add_phantom
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -21,6 +22,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for command in (ground, info, bench, untrained, refinenet):
         command.add_to(commands)
+    add_phantom(commands)
     return parser
 
 

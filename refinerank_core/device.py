@@ -1,8 +1,13 @@
 """Where models run and in which number type."""
 
-import torch
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from refinerank_core.errors import ModelError
+
+if TYPE_CHECKING:  # torch takes seconds to import, and `info` needs only the names
+    import torch
 
 DEVICES = ("auto", "cpu", "cuda")
 
@@ -13,6 +18,8 @@ def choose_device(name: str = "auto") -> torch.device:
     Raises:
         ModelError: the name asks for a card that this machine does not have.
     """
+    import torch
+
     kind = name.split(":")[0]
     if kind not in DEVICES:
         raise ModelError(f"Device {name!r} is unknown: choose one of {', '.join(DEVICES)}.")
@@ -25,6 +32,8 @@ def choose_device(name: str = "auto") -> torch.device:
 
 def choose_dtype(device: torch.device, name: str = "auto") -> torch.dtype:
     """float32 on the CPU, bfloat16 on CUDA; or the one that is named."""
+    import torch
+
     named = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
     if name != "auto":
         return named[name]

@@ -6,6 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
+from refinerank_core.phantom.samples_command import add_samples
 from refinerank_core.phantom.seeds import SEED_RANGES
 from refinerank_core.phantom.training_commands import add_training
 from refinerank_core.phantom.vocabulary import PROCEDURES
@@ -20,6 +21,7 @@ def add_phantom(subparsers: Commands[argparse.ArgumentParser]) -> None:
     add_make(commands)
     add_train_medvlm(commands)
     add_training(commands)
+    add_samples(commands)
 
 
 def add_make(commands: Commands[argparse.ArgumentParser]) -> None:
