@@ -18,6 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from refinerank_core.boxes_torch import giou
 from refinerank_core.models.small import SmallMedVLM
 from refinerank_core.phantom.batched_qwen import read, see, vision_angles
 from refinerank_core.phantom.medvlm_cells import FIELDS, NOTHING, cells_of
@@ -35,7 +36,6 @@ from refinerank_core.phantom.medvlm_texts import build_phantom_medvlm
 from refinerank_core.phantom.medvlm_tower import (
     SIZE,
     DenseHeads,
-    box_overlap,
     dense_loss,
     targets_of,
 )
@@ -286,8 +286,7 @@ class LanguageRun:
         flat = [lesson for group in lessons for lesson in group if lesson.name != NOTHING]
         boxes = torch.from_numpy(np.stack([lesson.boxes[0] for lesson in flat]))
         found = self.heads.box(asked[there]).sigmoid()
-        loss = loss + 4.0 * (found - boxes).abs().mean()
-        loss = loss + 0.5 * (1 - box_overlap(found, boxes).mean())
+        loss = loss + 10.0 * (found - boxes).abs().mean() + (1 - giou(found, boxes).mean())
         rows, columns = seen.grid_hw[0] // 2, seen.grid_hw[1] // 2
         cells = torch.from_numpy(np.stack([cells_of(b, (rows, columns)) for b in boxes.numpy()]))
         pointed = self.heads.point(asked, seen.merged)[there].log_softmax(dim=-1)

@@ -10,11 +10,11 @@ import torch
 
 from refinerank_core.answers import match_times, parse_answer
 from refinerank_core.boxes import iou_matrix
+from refinerank_core.boxes_torch import iou
 from refinerank_core.models.medvlm import MedVLMSettings, QwenMedVLM
 from refinerank_core.phantom.medvlm_cells import NOTHING
 from refinerank_core.phantom.medvlm_language import LanguageRun
 from refinerank_core.phantom.medvlm_lessons import draw_lesson, query_answer
-from refinerank_core.phantom.medvlm_tower import box_overlap
 from refinerank_core.phantom.stills import Still
 from refinerank_core.question import parse_query_answer, parse_question
 from refinerank_core.structures import Frame
@@ -55,7 +55,7 @@ def score_q_last(
                     if lesson.name == NOTHING:
                         continue
                     truth = torch.from_numpy(lesson.boxes[:1])
-                    overlap = float(box_overlap(boxes[place, turn][None], truth))
+                    overlap = float(iou(boxes[place, turn][None], truth))
                     row, column = divmod(int(cells[place, turn]), columns)
                     x0, y0, x1, y1 = lesson.boxes[0] * np.tile((columns, seen.grid_hw[0] // 2), 2)
                     hit = x0 < column + 1 and x1 > column and y0 < row + 1 and y1 > row

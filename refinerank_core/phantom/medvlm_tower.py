@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from refinerank_core.boxes_torch import giou, iou
 from refinerank_core.models.small import SmallMedVLM
 from refinerank_core.phantom.batched_qwen import see, vision_angles
 from refinerank_core.phantom.medvlm_cells import FIELDS, NOTHING, UNKNOWN, label_cells
@@ -145,17 +146,8 @@ def dense_loss(told: Tensor, targets: CellTargets) -> Tensor:
     if bool(shown.any()):
         found, wanted = raw_boxes[shown].sigmoid(), targets.boxes[shown]
         off = (found - wanted).abs().mean()
-        loss = loss + 4.0 * off + 0.5 * (1 - box_overlap(found, wanted).mean())
+        loss = loss + 4.0 * off + 0.5 * (1 - giou(found, wanted).mean())
     return loss
-
-
-def box_overlap(first: Tensor, second: Tensor) -> Tensor:
-    """Return the IoU of (N, 4) pairs of boxes."""
-    low = torch.maximum(first[:, :2], second[:, :2])
-    high = torch.minimum(first[:, 2:], second[:, 2:])
-    shared = (high - low).clamp(min=0).prod(dim=1)
-    areas = [(b[:, 2:] - b[:, :2]).clamp(min=0).prod(dim=1) for b in (first, second)]
-    return shared / (areas[0] + areas[1] - shared + 1e-6)
 
 
 class TowerRun:
@@ -287,7 +279,7 @@ def _tally(told: Tensor, targets: CellTargets) -> dict[str, list[float]]:
         tallies[field_name] = right.float().tolist()
     empty = answers[0].argmax(dim=-1)[~shown] == NOTHING
     tallies["empty"] = empty.float().tolist()
-    overlap = box_overlap(raw_boxes[shown].sigmoid(), targets.boxes[shown])
+    overlap = iou(raw_boxes[shown].sigmoid(), targets.boxes[shown])
     tallies["box"] = overlap.tolist()
     return tallies
 
