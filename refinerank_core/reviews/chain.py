@@ -8,10 +8,12 @@ from typing import Any
 SEALED = ("seq", "client_id", "at", "kind", "case_id", "reviewer", "based_on", "version", "body")
 """Fields of an event that its hash covers, next to the hash before it."""
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+
 
 def canonical_json(value: Any) -> str:
     """The one way to write a value: sorted keys, no spaces, ASCII, no NaN."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return _ENCODER.encode(value)
 
 
 def genesis(database_id: str) -> str:

@@ -52,7 +52,7 @@ def database_url(place: str | Path) -> sa.URL:
         return sa.URL.create("sqlite", database=str(Path(text).expanduser()))
     try:
         url = sa.make_url(text)
-    except exc.ArgumentError as error:
+    except (exc.ArgumentError, ValueError) as error:
         raise StoreError("The review database's URL cannot be read. Check its form.") from error
     if url.drivername in ("postgres", "postgresql"):
         return url.set(drivername="postgresql+psycopg")

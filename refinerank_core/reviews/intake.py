@@ -2,7 +2,7 @@
 
 import hashlib
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import PurePath
 from statistics import fmean
@@ -13,10 +13,10 @@ import sqlalchemy as sa
 from refinerank_core.boxes import iou
 from refinerank_core.grounding import Grounding
 from refinerank_core.reviews.chain import canonical_json
-from refinerank_core.reviews.fold import fold
-from refinerank_core.reviews.ledger import Chain, case_of, history, keep_state, open_state
-from refinerank_core.reviews.records import Case, Imported, Plain, Truth
-from refinerank_core.reviews.schema import CASE_STATES, CASES, GROUNDINGS
+from refinerank_core.reviews.ledger import Chain, Writer
+from refinerank_core.reviews.records import Action, Case, Imported, Plain, Truth
+from refinerank_core.reviews.schema import CASES, GROUNDINGS
+from refinerank_core.reviews.standing import open_states
 
 VIDEO_SUFFIXES = frozenset(".mp4 .mov .m4v .mkv .avi .webm .mpg .mpeg .ts .mts .wmv .gif".split())
 SAME_TIME_S = 1e-3
@@ -61,55 +61,70 @@ def add_cases(
     if truths and len(truths) != len(cases):
         raise ValueError(f"{len(cases)} cases need as many truths, got {len(truths)}")
     body = "" if grounding is None else grounding.to_json(indent=None)
-    grounding_sha256 = _sha256(body) if body else ""
     if body and cases:
         _keep_grounding(connection, cases[0].grounding_id, body)
+    ids = tuple(case.case_id for case in cases)
+    known = _known(connection, ids)
+    fresh = {
+        case_id: case for case_id, case in zip(ids, cases, strict=True) if case_id not in known
+    }
     chain = Chain(connection)
-    new = 0
-    for case in cases:
-        if _known(connection, case.case_id):
-            continue
-        new += 1
-        content = case.model_dump_json()
-        connection.execute(sa.insert(CASES), _case_columns(case, content))
+    _import(connection, chain, fresh, by=by, at=at, grounding_sha256=_sha256(body) if body else "")
+    pairs = [(case_id, truth) for case_id, truth in zip(ids, truths, strict=False) if truth]
+    written = _write_truths(Writer(connection, lambda: at, chain), pairs, by)
+    return Added(new=len(fresh), known=len(cases) - len(fresh), truths=written, case_ids=tuple(ids))
+
+
+def _import(
+    connection: sa.Connection,
+    chain: Chain,
+    fresh: Mapping[str, Case],
+    *,
+    by: str,
+    at: str,
+    grounding_sha256: str,
+) -> None:
+    if not fresh:
+        return
+    contents = {case_id: case.model_dump_json() for case_id, case in fresh.items()}
+    connection.execute(
+        sa.insert(CASES), [_case_columns(case, contents[name]) for name, case in fresh.items()]
+    )
+    imported = []
+    for case_id, case in fresh.items():
         event = chain.append(
-            client_id=f"import:{case.case_id}",
+            client_id=f"import:{case_id}",
             at=at,
             kind="imported",
-            case_id=case.case_id,
+            case_id=case_id,
             reviewer=by,
-            body=Imported(content_sha256=_sha256(content), grounding_sha256=grounding_sha256),
+            body=Imported(
+                content_sha256=_sha256(contents[case_id]), grounding_sha256=grounding_sha256
+            ),
         )
-        open_state(connection, case, event.seq)
-    pairs = [(case, truth) for case, truth in zip(cases, truths, strict=False) if truth is not None]
-    written = sum(_write_truth(connection, chain, case, truth, by, at) for case, truth in pairs)
-    return Added(
-        new=new,
-        known=len(cases) - new,
-        truths=written,
-        case_ids=tuple(case.case_id for case in cases),
-    )
+        imported.append((case, event.seq))
+    chain.flush()
+    open_states(connection, imported)
 
 
 def add_truths(
     connection: sa.Connection, cases: Sequence[Case], truths: Sequence[Truth], *, by: str, at: str
 ) -> Added:
     """See `Store.add_truths`."""
-    new = known = written = 0
-    ids: list[str] = []
-    for about, truth in zip(cases, truths, strict=True):
-        found = _cases_about(connection, about)
-        if found:
-            known += len(found)
-        else:
-            new += add_cases(connection, [about], by=by, at=at).new
-            found = [about.case_id]
-        chain = Chain(connection)
-        for case_id in found:
-            case = case_of(connection, case_id)
-            written += _write_truth(connection, chain, case, truth, by, at)
-        ids += found
-    return Added(new=new, known=known, truths=written, case_ids=tuple(ids))
+    found = [_cases_about(connection, about) for about in cases]
+    lonely = [about for about, ids in zip(cases, found, strict=True) if not ids]
+    new = add_cases(connection, lonely, by=by, at=at).new
+    pairs = [
+        (case_id, truth)
+        for about, ids, truth in zip(cases, found, truths, strict=True)
+        for case_id in ids or [about.case_id]
+    ]
+    return Added(
+        new=new,
+        known=sum(map(len, found)),
+        truths=_write_truths(Writer(connection, lambda: at), pairs, by),
+        case_ids=tuple(case_id for case_id, _ in pairs),
+    )
 
 
 def _cases_about(connection: sa.Connection, about: Case) -> list[str]:
@@ -139,25 +154,31 @@ def _same_question(question: str, target: str, about: Case) -> bool:
     return bool(about.target) and target.casefold() == about.target.casefold()
 
 
-def _write_truth(
-    connection: sa.Connection, chain: Chain, case: Case, truth: Truth, by: str, at: str
-) -> bool:
-    """Write a truth unless the case has just this one."""
-    text = canonical_json(truth.model_dump(mode="json"))
-    events = history(connection, case.case_id)
-    last = [event.body for event in events if event.kind == "truth"][-1:]
-    if last == [truth]:
-        return False
-    event = chain.append(
-        client_id=f"truth:{_sha256(f'{case.case_id} {len(events)} {text}')}",
-        at=at,
-        kind="truth",
-        case_id=case.case_id,
-        reviewer=by,
-        body=truth,
-    )
-    keep_state(connection, case, fold([*events, event]))
-    return True
+def _write_truths(writer: Writer, pairs: Sequence[tuple[str, Truth]], by: str) -> int:
+    """Write truths unless a case has just this box as its last one; returns how many."""
+    last: dict[str, Truth | None] = {}
+    actions: list[Action] = []
+    for case_id, truth in pairs:
+        if case_id not in last:
+            state = writer.open(case_id).state
+            last[case_id] = Truth(box=state.truth) if state.has_truth else None
+        before = last[case_id]
+        if before is not None and before.box == truth.box:
+            continue
+        last[case_id] = truth
+        events = len(writer.open(case_id).events) + len(actions)
+        text = canonical_json([case_id, events, truth.model_dump(mode="json")])
+        actions.append(
+            Action(
+                client_id=f"truth:{_sha256(text)}",
+                case_id=case_id,
+                reviewer=by,
+                kind="truth",
+                body=truth,
+            )
+        )
+    writer.write_all(actions)
+    return len(actions)
 
 
 def _keep_grounding(connection: sa.Connection, grounding_id: str, body: str) -> None:
@@ -166,9 +187,12 @@ def _keep_grounding(connection: sa.Connection, grounding_id: str, body: str) -> 
         connection.execute(sa.insert(GROUNDINGS), {"grounding_id": grounding_id, "body": body})
 
 
-def _known(connection: sa.Connection, case_id: str) -> bool:
-    query = sa.select(CASE_STATES.c.case_id).where(CASE_STATES.c.case_id == case_id)
-    return connection.execute(query).first() is not None
+def _known(connection: sa.Connection, case_ids: Sequence[str]) -> set[str]:
+    known: set[str] = set()
+    for start in range(0, len(case_ids), 500):
+        query = sa.select(CASES.c.case_id).where(CASES.c.case_id.in_(case_ids[start : start + 500]))
+        known.update(connection.execute(query).scalars())
+    return known
 
 
 def _case_columns(case: Case, content: str) -> dict[str, object]:

@@ -4,14 +4,12 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 import sqlalchemy as sa
 
-from refinerank_core.boxes import iou
 from refinerank_core.errors import StoreError
 from refinerank_core.reviews.chain import canonical_json, event_hash, genesis
 from refinerank_core.reviews.conflicts import ConflictError
-from refinerank_core.reviews.fold import CaseState, fold
+from refinerank_core.reviews.fold import CaseState, Folding
 from refinerank_core.reviews.records import (
     BODIES,
     JUDGING,
@@ -23,9 +21,27 @@ from refinerank_core.reviews.records import (
     Plain,
     Step,
 )
-from refinerank_core.reviews.schema import CASE_STATES, CASE_TAGS, CASES, EVENTS, META, OPINIONS
+from refinerank_core.reviews.schema import (
+    CASE_STATES,
+    CASE_TAGS,
+    CASES,
+    EVENTS,
+    META,
+    OPINIONS,
+)
+from refinerank_core.reviews.standing import keep_states, open_states
 
-_NO_CASE = "No case has this id. Look it up in the queue again."
+# Statements are built once: for a single decision, building them costs more than running them.
+_CASE_ID: sa.BindParameter[str] = sa.bindparam("about")
+_HISTORY = sa.select(EVENTS).where(EVENTS.c.case_id == _CASE_ID).order_by(EVENTS.c.seq)
+_CONTENT = sa.select(CASES.c.content).where(CASES.c.case_id == _CASE_ID)
+_STATE = sa.select(CASE_STATES.c.state).where(CASE_STATES.c.case_id == _CASE_ID)
+_SENT_BEFORE = sa.select(EVENTS).where(
+    EVENTS.c.client_id.in_(sa.bindparam("client_ids", expanding=True))
+)
+_NEWEST = sa.select(EVENTS.c.seq, EVENTS.c.hash).order_by(EVENTS.c.seq.desc()).limit(1)
+_APPEND = sa.insert(EVENTS)
+_CHUNK = 500
 
 
 class Receipt(Plain):
@@ -57,35 +73,32 @@ def event_of(row: sa.RowMapping) -> Event:
 
 def history(connection: sa.Connection, case_id: str) -> list[Event]:
     """All events of one case in their order."""
-    query = sa.select(EVENTS).where(EVENTS.c.case_id == case_id).order_by(EVENTS.c.seq)
-    return [event_of(row) for row in connection.execute(query).mappings()]
+    return [event_of(row) for row in connection.execute(_HISTORY, {"about": case_id}).mappings()]
 
 
 def case_of(connection: sa.Connection, case_id: str) -> Case:
     """The case with this id. Raises StoreError when there is none."""
-    content = connection.execute(
-        sa.select(CASES.c.content).where(CASES.c.case_id == case_id)
-    ).scalar()
+    content = connection.execute(_CONTENT, {"about": case_id}).scalar()
     if content is None:
-        raise StoreError(_NO_CASE)
+        raise StoreError("No case has this id. Look it up in the queue again.")
     return Case.model_validate_json(content)
 
 
 def state_of(connection: sa.Connection, case_id: str) -> CaseState:
     """The ready-made state of a case."""
-    query = sa.select(CASE_STATES.c.state).where(CASE_STATES.c.case_id == case_id)
-    return CaseState.model_validate_json(connection.execute(query).scalar_one())
+    found = connection.execute(_STATE, {"about": case_id}).scalar_one()
+    return CaseState.model_validate_json(found)
 
 
 class Chain:
-    """The end of the record, to append to."""
+    """The end of the record, to append to; `flush` writes what was appended."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
-        newest = sa.select(EVENTS.c.seq, EVENTS.c.hash).order_by(EVENTS.c.seq.desc()).limit(1)
-        found = connection.execute(newest).first()
+        found = connection.execute(_NEWEST).first()
         self._seq = found.seq if found else 0
         self._head = found.hash if found else genesis(database_id(connection))
+        self._rows: list[dict[str, Any]] = []
 
     def append(
         self,
@@ -99,7 +112,7 @@ class Chain:
         based_on: int | None = None,
         version: int | None = None,
     ) -> Event:
-        """Seal and write one event."""
+        """Seal one event."""
         row: dict[str, Any] = {
             "seq": self._seq + 1,
             "client_id": client_id,
@@ -113,82 +126,132 @@ class Chain:
             "prev": self._head,
         }
         row["hash"] = event_hash(self._head, row)
-        self._connection.execute(sa.insert(EVENTS), row)
+        self._rows.append(row)
         self._seq, self._head = row["seq"], row["hash"]
         return Event(**{**row, "body": body})
+
+    def flush(self) -> None:
+        """Write the sealed events."""
+        if self._rows:
+            self._connection.execute(_APPEND, self._rows)
+            self._rows = []
+
+
+class OpenCase:
+    """A case with its events, while something is written to it."""
+
+    def __init__(self, connection: sa.Connection, case_id: str) -> None:
+        self.case = case_of(connection, case_id)
+        self.events: list[Event] = []
+        self._folding = Folding()
+        for event in history(connection, case_id):
+            self.take(event)
+
+    def take(self, event: Event) -> None:
+        """Add the next event."""
+        self.events.append(event)
+        self._folding.add(event)
+
+    @property
+    def state(self) -> CaseState:
+        """Where the case stands after its events so far."""
+        return self._folding.state()
 
 
 class Writer:
     """Writes actions of people, each checked against the case as it stands by then."""
 
-    def __init__(self, connection: sa.Connection, now: Callable[[], str]) -> None:
+    def __init__(
+        self, connection: sa.Connection, now: Callable[[], str], chain: Chain | None = None
+    ) -> None:
         self._connection = connection
-        self._chain = Chain(connection)
+        self._chain = chain or Chain(connection)
         self._now = now
+        self._open: dict[str, OpenCase] = {}
+        self._sent: dict[str, Event] = {}
 
-    def write(self, action: Action) -> Receipt | ConflictError:
-        """Write one action, or tell why it has no effect."""
-        query = sa.select(EVENTS).where(EVENTS.c.client_id == action.client_id)
-        known = self._connection.execute(query).mappings().first()
-        if known is not None:
-            return self._replay(action, event_of(known))
-        case = case_of(self._connection, action.case_id)
-        events = history(self._connection, action.case_id)
-        state = fold(events)
+    def write_all(self, actions: Sequence[Action]) -> list[Receipt | ConflictError]:
+        """Write actions in their order; a conflict is an outcome."""
+        names = [action.client_id for action in actions]
+        for start in range(0, len(names), _CHUNK):
+            chunk = {"client_ids": names[start : start + _CHUNK]}
+            for row in self._connection.execute(_SENT_BEFORE, chunk).mappings():
+                self._sent[row["client_id"]] = event_of(row)
+        outcomes = [self._write(action) for action in actions]
+        self._chain.flush()
+        keep_states(self._connection, [(one.case, one.state) for one in self._open.values()])
+        return outcomes
+
+    def open(self, case_id: str) -> OpenCase:
+        """The case as it stands after what was written so far."""
+        if case_id not in self._open:
+            self._open[case_id] = OpenCase(self._connection, case_id)
+        return self._open[case_id]
+
+    def _write(self, action: Action) -> Receipt | ConflictError:
+        before = self._sent.get(action.client_id)
+        opened = self.open(action.case_id)
+        if before is not None:
+            return _replay(action, before, opened)
+        state = opened.state
         judging = action.kind in JUDGING
         if judging and action.based_on != state.version:
-            return self._conflict(action, case, events)
-        event = self._chain.append(
-            client_id=action.client_id,
-            at=self._now(),
+            return self._conflict(action, opened)
+        event = self._append(
+            action,
             kind=action.kind,
-            case_id=action.case_id,
-            reviewer=action.reviewer,
-            body=_resolved(action, events, state),
+            body=_resolved(action, opened.events, state),
             based_on=action.based_on if judging else None,
             version=state.version + 1 if judging else None,
         )
-        state = fold([*events, event])
-        keep_state(self._connection, case, state)
-        return Receipt(event=event, state=state)
+        return Receipt(event=event, state=opened.state)
 
-    def _replay(self, action: Action, event: Event) -> Receipt | ConflictError:
-        body = event.body
-        kind = body.kind if isinstance(body, Conflicted) else event.kind
-        if (kind, event.case_id, event.reviewer) != (
-            action.kind,
-            action.case_id,
-            action.reviewer,
-        ):
-            raise StoreError("Not saved: this action's id belongs to another one. Do it again.")
-        events = history(self._connection, action.case_id)
-        state = fold(events)
-        if not isinstance(body, Conflicted):
-            return Receipt(event=event, state=state, replayed=True)
-        theirs = tuple(one for one in events if one.seq in body.against)
-        return ConflictError(action, event.seq, theirs, state)
-
-    def _conflict(self, action: Action, case: Case, events: Sequence[Event]) -> ConflictError:
+    def _conflict(self, action: Action, opened: OpenCase) -> ConflictError:
         """Keep the late attempt without effect, so that not even it is lost."""
         theirs = tuple(
-            one for one in events if one.version is not None and one.version > action.based_on
+            one
+            for one in opened.events
+            if one.version is not None and one.version > action.based_on
         )
+        body = Conflicted(
+            kind=action.kind,
+            attempt=action.body.model_dump(mode="json"),
+            against=tuple(one.seq for one in theirs),
+        )
+        event = self._append(
+            action, kind="conflicted", body=body, based_on=action.based_on, version=None
+        )
+        return ConflictError(action, event.seq, theirs, opened.state)
+
+    def _append(
+        self, action: Action, *, kind: str, body: Body, based_on: int | None, version: int | None
+    ) -> Event:
         event = self._chain.append(
             client_id=action.client_id,
             at=self._now(),
-            kind="conflicted",
+            kind=kind,
             case_id=action.case_id,
             reviewer=action.reviewer,
-            based_on=action.based_on,
-            body=Conflicted(
-                kind=action.kind,
-                attempt=action.body.model_dump(mode="json"),
-                against=tuple(one.seq for one in theirs),
-            ),
+            body=body,
+            based_on=based_on,
+            version=version,
         )
-        state = fold([*events, event])
-        keep_state(self._connection, case, state)
-        return ConflictError(action, event.seq, theirs, state)
+        self._sent[action.client_id] = event
+        self.open(action.case_id).take(event)
+        return event
+
+
+def _replay(action: Action, event: Event, opened: OpenCase) -> Receipt | ConflictError:
+    """The outcome of an action that was written before."""
+    body = event.body
+    kind = body.kind if isinstance(body, Conflicted) else event.kind
+    sent = (action.kind, action.case_id, action.reviewer)
+    if (kind, event.case_id, event.reviewer) != sent:
+        raise StoreError("Not saved: this action's id belongs to another one. Do it again.")
+    if not isinstance(body, Conflicted):
+        return Receipt(event=event, state=opened.state, replayed=True)
+    theirs = tuple(one for one in opened.events if one.seq in body.against)
+    return ConflictError(action, event.seq, theirs, opened.state)
 
 
 def _resolved(action: Action, events: Sequence[Event], state: CaseState) -> Body:
@@ -208,65 +271,13 @@ def _resolved(action: Action, events: Sequence[Event], state: CaseState) -> Body
     return Step(target=target)
 
 
-def keep_state(connection: sa.Connection, case: Case, state: CaseState) -> None:
-    """Write the folded state of a case into the tables that the queue reads."""
-    case_id = case.case_id
-    connection.execute(
-        sa.update(CASE_STATES).where(CASE_STATES.c.case_id == case_id), state_columns(case, state)
-    )
-    connection.execute(sa.delete(CASE_TAGS).where(CASE_TAGS.c.case_id == case_id))
-    connection.execute(sa.delete(OPINIONS).where(OPINIONS.c.case_id == case_id))
-    tags = [{"case_id": case_id, "tag": tag} for tag in sorted(set(state.tags))]
-    if tags:
-        connection.execute(sa.insert(CASE_TAGS), tags)
-    opinions = [
-        {
-            "case_id": case_id,
-            "reviewer": one.reviewer,
-            "seq": one.seq,
-            "decision": one.judgement.decision,
-            "opinion": one.model_dump_json(),
-        }
-        for one in state.opinions
-    ]
-    if opinions:
-        connection.execute(sa.insert(OPINIONS), opinions)
-
-
-def state_columns(case: Case, state: CaseState) -> dict[str, Any]:
-    """What the queue filters and sorts by."""
-    current, overlap = state.current, None
-    if state.truth and case.answers:
-        box = case.answers[0].box
-        overlap = float(iou(np.array(box), np.array(state.truth))) if box else 0.0
-    return {
-        "version": state.version,
-        "last_seq": state.last_seq,
-        "status": state.status,
-        "reviewer": current.reviewer if current else "",
-        "assigned_to": state.assigned_to,
-        "decided_at": current.at if current else None,
-        "conflicts": len(state.open_conflicts),
-        "iou": overlap,
-        "state": state.model_dump_json(),
-    }
-
-
-def open_state(connection: sa.Connection, case: Case, imported_seq: int) -> None:
-    """Give a case its first row in the tables that the queue reads."""
-    columns = {"case_id": case.case_id, "imported_seq": imported_seq}
-    connection.execute(
-        sa.insert(CASE_STATES), {**columns, **state_columns(case, CaseState(last_seq=imported_seq))}
-    )
-
-
 def rebuild(connection: sa.Connection) -> int:
     """Fold every case anew, from the record alone."""
     for table in (CASE_STATES, CASE_TAGS, OPINIONS):
         connection.execute(sa.delete(table))
     ids = connection.execute(sa.select(CASES.c.case_id)).scalars().all()
-    for case_id in ids:
-        case, events = case_of(connection, case_id), history(connection, case_id)
-        open_state(connection, case, events[0].seq)
-        keep_state(connection, case, fold(events))
+    for start in range(0, len(ids), 500):
+        opened = [OpenCase(connection, case_id) for case_id in ids[start : start + 500]]
+        open_states(connection, [(one.case, one.events[0].seq) for one in opened])
+        keep_states(connection, [(one.case, one.state) for one in opened])
     return len(ids)

@@ -146,8 +146,7 @@ class Store:
             StoreError: none of them was written.
         """
         with self._database.writing() as connection:
-            writer = ledger.Writer(connection, self._now)
-            return [writer.write(action) for action in actions]
+            return ledger.Writer(connection, self._now).write_all(actions)
 
     def rebuild(self) -> int:
         """Fold all events anew into the tables that the queue reads; returns the cases."""

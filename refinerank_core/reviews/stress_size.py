@@ -12,6 +12,7 @@ from refinerank_core.reviews.stress_load import Finding, decision, made_cases, s
 from refinerank_core.reviews.worklist import Wanted
 
 _BATCH = 2000
+_EACH = 8  # decisions on a case: half of the cases stay new
 
 
 def size(path: Path, events: int) -> list[Finding]:
@@ -70,7 +71,7 @@ def _fill(store: Store, events: int) -> None:
         store.add(cases[start : start + _BATCH], by="stress")
     batch: list[Action] = []
     for k in range(events - count):
-        case, turn = cases[k % (count // 2 + 1)], k // (count // 2 + 1)
+        case, turn = cases[k // _EACH], k % _EACH
         name = f"fill-{k:07d}"
         batch.append(decision(case, f"R{turn % 10}", name, based_on=turn, turn=k))
         if len(batch) == _BATCH:

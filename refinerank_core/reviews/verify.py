@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from refinerank_core.reviews.chain import event_hash, genesis
 from refinerank_core.reviews.fold import CaseState, Folding
-from refinerank_core.reviews.ledger import database_id, event_of, state_columns
+from refinerank_core.reviews.ledger import database_id, event_of
 from refinerank_core.reviews.records import Case, Event, Imported
 from refinerank_core.reviews.schema import (
     CASE_STATES,
@@ -20,6 +20,7 @@ from refinerank_core.reviews.schema import (
     GROUNDINGS,
     OPINIONS,
 )
+from refinerank_core.reviews.standing import state_columns
 
 _MOST_PROBLEMS = 20
 _CHUNK = 2000
@@ -94,7 +95,7 @@ def _broken_link(row: Any, place: int, head: str) -> list[str]:
 
 def _wrong_content(connection: sa.Connection) -> list[str]:
     problems = []
-    bodies: dict[str, str] = dict(connection.execute(sa.select(GROUNDINGS)).tuples().all())
+    bodies = {str(row[0]): str(row[1]) for row in connection.execute(sa.select(GROUNDINGS))}
     hashes = {name: hashlib.sha256(body.encode()).hexdigest() for name, body in bodies.items()}
     query = (
         sa.select(CASES.c.case_id, CASES.c.content, EVENTS.c.body)
@@ -118,9 +119,8 @@ def _wrong_content(connection: sa.Connection) -> list[str]:
 def _wrong_folds(connection: sa.Connection) -> list[str]:
     """Cases whose ready-made state is not the fold of their events."""
     ready = {row["case_id"]: row for row in connection.execute(sa.select(CASE_STATES)).mappings()}
-    cases: dict[str, str] = dict(
-        connection.execute(sa.select(CASES.c.case_id, CASES.c.content)).tuples().all()
-    )
+    contents = connection.execute(sa.select(CASES.c.case_id, CASES.c.content))
+    cases = {str(row[0]): str(row[1]) for row in contents}
     tags = _grouped(connection, sa.select(CASE_TAGS.c.case_id, CASE_TAGS.c.tag))
     opinions = _grouped(connection, sa.select(OPINIONS.c.case_id, OPINIONS.c.opinion))
     problems = []
