@@ -22,6 +22,7 @@ FLOORS = {
         "answer_reader",
         "metrics",
         "failures",
+        "failure_figures",
         "agreement",
     },
     2: {
