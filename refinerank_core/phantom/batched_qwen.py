@@ -73,6 +73,7 @@ def read(
     prefix: Tensor,
     prefix_places: Tensor,
     segments: Tensor | None = None,
+    watched: dict[int, tuple[Tensor, Tensor]] | None = None,
 ) -> tuple[Tensor, Tensor | None]:
     """Run the language model over shared beginnings, each with several continuations.
 
@@ -81,6 +82,8 @@ def read(
         prefix: (B, P, D) embeddings, the same length for all.
         prefix_places: (3, B, P) rotary places, the last one a plain text place.
         segments: (B, S, L, D) embeddings of S continuations, padded at the end; None for none.
+        watched: gets the queries (B * S, heads, L, head) and keys (B * S, heads, P + L, head) of
+            the continuations at each layer number that it holds; None for none.
 
     Returns:
         (B, P, D) and (B, S, L, D) last hidden states. What follows a continuation's true end
@@ -98,7 +101,7 @@ def read(
         tails = segments.reshape(count * branches, length, width)
         own = torch.ones(length, length, dtype=torch.bool).tril()
         mask = torch.cat((torch.ones(length, shared, dtype=torch.bool), own), dim=1)
-    for layer in language.layers:
+    for number, layer in enumerate(language.layers):
         query, key, value = _text_heads(layer, states, angles)
         mixed = F.scaled_dot_product_attention(
             query, _for_all_heads(layer, key), _for_all_heads(layer, value), is_causal=True
@@ -107,10 +110,13 @@ def read(
             tail_query, own_key, own_value = _text_heads(layer, tails, tail_angles)
             branches = len(tails) // count
             keys = torch.cat((key.repeat_interleave(branches, dim=0), own_key), dim=2)
+            keys = _for_all_heads(layer, keys)
+            if watched is not None and number in watched:
+                watched[number] = (tail_query, keys)
             values = torch.cat((value.repeat_interleave(branches, dim=0), own_value), dim=2)
             tail_mixed = F.scaled_dot_product_attention(
                 tail_query,
-                _for_all_heads(layer, keys),
+                keys,
                 _for_all_heads(layer, values),
                 attn_mask=mask,
             )

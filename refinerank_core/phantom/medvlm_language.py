@@ -45,6 +45,8 @@ from refinerank_core.phantom.truth import FrameTruth
 
 IN_FULL_SHARE = 0.4
 MOST_FRAMES = 6
+LOOKING_HEADS = 2
+LOOK_WEIGHT = 0.5
 
 
 @dataclass(frozen=True)
@@ -277,7 +279,7 @@ class LanguageRun:
             [self.draw(seen, place, [time_s], rng) for _ in range(self.plan.questions)]
             for place, time_s in enumerate(times)
         ]
-        asked = self.ask(seen, lessons, times)
+        asked, looks = self.ask_and_look(seen, lessons, times)
         names = torch.tensor([[lesson.name for lesson in group] for group in lessons])
         loss = F.cross_entropy(self.heads.name(asked).flatten(0, 1), names.flatten())
         there = names != NOTHING
@@ -290,22 +292,45 @@ class LanguageRun:
         rows, columns = seen.grid_hw[0] // 2, seen.grid_hw[1] // 2
         cells = torch.from_numpy(np.stack([cells_of(b, (rows, columns)) for b in boxes.numpy()]))
         pointed = self.heads.point(asked, seen.merged)[there].log_softmax(dim=-1)
+        looked = (looks[there] * (cells > 0)).sum(dim=-1)
         missed: Tensor = loss - (cells * pointed).sum(dim=-1).mean()
-        return missed
+        return missed - LOOK_WEIGHT * looked.clamp(min=1e-6).log().mean()
 
     def ask(
         self, seen: Seen, lessons: Sequence[Sequence[Lesson]], times_s: Sequence[float]
     ) -> Tensor:
         """Return (B, S, D): q_last of S questions about each picture."""
+        return self.ask_and_look(seen, lessons, times_s)[0]
+
+    def ask_and_look(
+        self, seen: Seen, lessons: Sequence[Sequence[Lesson]], times_s: Sequence[float]
+    ) -> tuple[Tensor, Tensor]:
+        """Return q_last (B, S, D), and how it attends to the cells (B, S, cells).
+
+        The attention is that of the first LOOKING_HEADS heads in the last layer but one: what they
+        bring back, the last layer can still work on.
+        """
         rows = [
             [self.writer.feature_row(lesson, time_s) for lesson in group]
             for group, time_s in zip(lessons, times_s, strict=True)
         ]
+        merged, grid_hw = seen.merged, seen.grid_hw
+        layer = self.plan.size.layers - 2
+        watched = {layer: (torch.empty(0), torch.empty(0))}
         states, lengths, _ = self._read_rows(
-            seen.merged, rows, None, seen.grid_hw, self.writer.image
+            merged, rows, None, grid_hw, self.writer.image, watched=watched
         )
-        last = (lengths - 1)[..., None, None].expand(-1, -1, 1, states.shape[-1])
-        return states.gather(2, last).squeeze(2)
+        last = lengths.flatten() - 1
+        asked = states.flatten(0, 1)[torch.arange(len(last)), last].unflatten(0, lengths.shape)
+        queries, keys = (part[:, :LOOKING_HEADS] for part in watched[layer])
+        query = queries[torch.arange(len(last)), :, last]  # (B * S, heads, head)
+        scores = torch.einsum("nhd,nhkd->nhk", query, keys) * query.shape[-1] ** -0.5
+        begun = keys.shape[2] - states.shape[2]
+        unread = torch.arange(keys.shape[2]) > begun + last[:, None]
+        scores = scores.masked_fill(unread[:, None], float("-inf"))
+        first = rows[0][0].index(self.writer.image)
+        shares = scores.softmax(dim=-1)[..., first : first + merged.shape[1]].mean(dim=1)
+        return asked, shares.unflatten(0, lengths.shape)
 
     def answer_loss(self, seen: Seen, rng: np.random.Generator) -> Tensor:
         """Return how badly single frames' boxes are written."""
@@ -380,6 +405,7 @@ class LanguageRun:
         placeholder: int,
         *,
         step_s: float = 1.0,
+        watched: dict[int, tuple[Tensor, Tensor]] | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Read rows about (B, tokens, D) pictures: states, lengths and labels of their own parts.
 
@@ -398,7 +424,7 @@ class LanguageRun:
         begun = begun.masked_scatter(pictures, merged)
         places = self._places(prefix[:1], placeholder, tokens, grid_hw, step_s)
         own = language.embed_tokens(ids).reshape(len(rows), branches, ids.shape[1], -1)
-        _, states = read(language, begun, places.expand(-1, len(rows), -1), own)
+        _, states = read(language, begun, places.expand(-1, len(rows), -1), own, watched)
         if states is None:
             raise ValueError("no rows to read")
         if labels is None:

@@ -135,7 +135,7 @@ class StillSet(Sequence[Still]):
         shard, row = self._places[index]
         record = self.records[index]
         return Still(
-            image=np.asarray(self._shards[shard][row]),
+            image=np.array(self._shards[shard][row]),  # a copy: the file is read-only
             truth=truth_of(record),
             procedure=record["procedure"],
             seed=record["seed"],
