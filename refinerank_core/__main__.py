@@ -5,12 +5,23 @@ line (argparse).
 """
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
-from refinerank_core.commands import bench, ground, info, refinenet, untrained
+from refinerank_core.commands import (
+    bench,
+    export,
+    ground,
+    import_,
+    info,
+    refinenet,
+    reviews,
+    untrained,
+)
 from refinerank_core.errors import RefineRankError
 from refinerank_core.phantom.commands import add_phantom
+from refinerank_core.reviews.database import DEFAULT_DATABASE
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -20,7 +31,7 @@ def build_parser() -> argparse.ArgumentParser:
         description="Answer procedural questions on surgical video with one box per time.",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for command in (ground, info, bench, untrained, refinenet):
+    for command in (ground, info, reviews, export, import_, bench, untrained, refinenet):
         command.add_to(commands)
     add_phantom(commands)
     return parser
@@ -29,6 +40,8 @@ def build_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and give its exit code."""
     args = build_parser().parse_args(argv)
+    if "db" in args and args.db is None:
+        args.db = os.environ.get("REFINERANK_DB", DEFAULT_DATABASE)
     try:
         return int(args.run(args))
     except RefineRankError as error:
