@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Event
@@ -15,29 +14,24 @@ from demo import plots, present
 from demo.events import (
     GPU_QUEUE,
     CancelAsk,
-    ExportAsk,
     FocusAsk,
-    FrameAsk,
-    MapsAsk,
     OpenAsk,
-    PoolAsk,
-    QuestionAsk,
     SubmitAsk,
     UploadAsk,
     answered,
     errors_to_toast,
     event_ask,
-    read_ask,
     stream_errors_to_toast,
 )
 from demo.frames import FrameImages
 from demo.links import Link, read_link
+from demo.lookup import Lookup
 from demo.runs import Pace, Step, StoppedError, follow, joined
 from demo.services import Progress, Services
 from demo.sessions import Answer, Clip, Session, SessionError, Sessions, new_answer_token
 from demo.stage import stage
 from refinerank_core.errors import RefineRankError, VideoError
-from refinerank_core.grounding import Box, Grounding
+from refinerank_core.grounding import Grounding
 from refinerank_core.question import parse_question
 from refinerank_core.times import check_times
 
@@ -50,79 +44,13 @@ Facts = dict[str, Any]
 class Explore:
     """The handlers of the tab: they read what was sent, call the core, present."""
 
-    def __init__(self, services: Services, sessions: Sessions, frames: FrameImages) -> None:
+    def __init__(
+        self, services: Services, sessions: Sessions, frames: FrameImages, pace: Pace
+    ) -> None:
         self._services = services
         self._sessions = sessions
         self._frames = frames
-        self._pace = Pace()
-
-    # What the stage asks for while one looks around: no queue, one message, one answer.
-
-    def frame(self, sent: Any) -> Facts:
-        """One picture."""
-        ask = read_ask(FrameAsk, sent)
-        clip = self._sessions.clip(ask.clip)
-        url = self._frames.url(clip, ask.index)
-        return {"index": ask.index, "request_id": ask.request_id, "src": url}
-
-    def pool(self, sent: Any) -> Facts:
-        """The candidates of one requested time."""
-        ask = read_ask(PoolAsk, sent)
-        return present.pool_facts(self._sessions.answer(ask.answer).grounding.times[ask.k], ask.k)
-
-    def maps(self, sent: Any) -> Facts:
-        """Response maps for a box that the answer holds."""
-        ask = read_ask(MapsAsk, sent)
-        answer = self._sessions.answer(ask.answer)
-        time = answer.grounding.times[ask.k]
-        target = target_box(answer, ask)
-        kept = answer.maps.get(ask.k)
-        if kept is None or kept.target != target:
-            kept = self._services.maps_at(answer.clip.video, time.frame_index, target)
-        return present.maps_facts(kept, answer.grounding.profile.inter_block) | {"k": ask.k}
-
-    def read(self, sent: Any) -> Facts:
-        """Which times and which thing do these words name?"""
-        ask = read_ask(QuestionAsk, sent)
-        video = self._sessions.clip(ask.clip).video
-        asked = parse_question(ask.text, duration_s=video.duration_s)
-        return {
-            "times": list(asked.requested_s),
-            "target": asked.target,
-            "phrases": list(asked.phrases),
-            "per_time_s": self._pace.left_s(self._services.stages, {}, 1),
-        }
-
-    def take(self, sent: Any) -> Facts:
-        """A file to take away, base64."""
-        ask = read_ask(ExportAsk, sent)
-        answer = self._sessions.answer(ask.answer)
-        if ask.kind == "json":
-            content = answer.grounding.to_json().encode()
-        elif ask.kind == "csv":
-            content = present.pool_csv(answer).encode("utf-8-sig")
-        else:
-            content = self._npz(answer)
-        return {"content": base64.b64encode(content).decode()}
-
-    def _npz(self, answer: Answer) -> bytes:
-        grounding = answer.grounding
-        maps = {
-            k: answer.maps.get(k)
-            or self._services.maps_at(
-                answer.clip.video, time.frame_index, time.answers.refinerank.box
-            )
-            for k, time in enumerate(grounding.times)
-        }
-        about = {
-            "caution": self._services.profile.caution,
-            "caveat": self._services.caveat,
-            "profile": grounding.profile.model_dump(),
-            "question": grounding.question.model_dump(),
-        }
-        return present.maps_npz(self._services.map_arrays(maps), about)
-
-    # Events.
+        self._pace = pace
 
     @errors_to_toast
     def on_open(self, request: gr.Request) -> gr.HTML:
@@ -254,11 +182,13 @@ class Explore:
         return Answer(token, clip, grounding, maps, truth, reused)
 
 
-def build(explore: Explore, services: Services, blocks: gr.Blocks) -> None:
+def build(services: Services, sessions: Sessions, frames: FrameImages, blocks: gr.Blocks) -> None:
     """Lay out the tab in the open Blocks and wire it."""
+    pace = Pace()
+    explore = Explore(services, sessions, frames, pace)
+    look = Lookup(services, sessions, frames, pace)
     view = stage(
-        [answered(one) for one in (explore.frame, explore.pool, explore.maps, explore.read)]
-        + [answered(explore.take)],
+        [answered(one) for one in (look.frame, look.pool, look.maps, look.read, look.take)],
         profile=present.profile_facts(services.profile),
         stages=list(services.stages),
         caveat=services.caveat,
@@ -311,26 +241,6 @@ def requested(clip: Clip, ask: SubmitAsk) -> tuple[float, list[float]]:
     if ask.times:
         return current_s, list(check_times(ask.times, duration_s=video.duration_s))
     return current_s, list(asked.requested_s) or [current_s]
-
-
-def target_box(answer: Answer, ask: MapsAsk) -> Box:
-    """The box that maps are wanted for.
-
-    Raises:
-        SessionError: the answer holds no such box.
-    """
-    time = answer.grounding.times[ask.k]
-    row = time.candidates[ask.candidate]
-    box: Box | None = {
-        "answer": time.answers.refinerank.box,
-        "original": row.box,
-        "refined": row.refined_box,
-        "medvlm": time.answers.medvlm.box,
-        "truth": answer.truth.get(time.frame_index),
-    }[ask.target]
-    if box is None:
-        raise SessionError("There is no such box on this frame. Choose another target.")
-    return box
 
 
 def best_frame(grounding: Grounding) -> int:

@@ -22,7 +22,7 @@ def build(services: Services, sessions: Sessions) -> gr.Blocks:
     """The whole app; nothing is loaded or served yet."""
     frames = FrameImages()
     with gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True) as blocks:
-        explore.build(explore.Explore(services, sessions, frames), services, blocks)
+        explore.build(services, sessions, frames, blocks)
         api.build(api.Api(services, sessions, frames))
     blocks.queue(max_size=32)
     return blocks  # type: ignore[no-any-return]

@@ -16,8 +16,9 @@ import pytest
 from demo import plots
 from demo.api import Api
 from demo.events import answered
-from demo.explore import Explore
 from demo.frames import FrameImages
+from demo.lookup import Lookup
+from demo.runs import Pace
 from demo.sessions import Answer, Sessions
 from refinerank_core.grounding import Grounding
 from tests.browser.fakes import GRID, FakeCore, fake_services, grounding_of
@@ -33,7 +34,7 @@ class Desk:
         services = fake_services(FakeCore(), samples)
         self.sessions = Sessions(services)
         self.frames = FrameImages(limit_bytes=20_000)
-        self.explore = Explore(services, self.sessions, self.frames)
+        self.look = Lookup(services, self.sessions, self.frames, Pace())
         self.api = Api(services, self.sessions, self.frames)
         clip = self.sessions.sample("numbers")
         grounding = grounding_of(clip.video, "where?", "it", ["it"], [0.4, 0.8])
@@ -63,7 +64,7 @@ def test_every_frame_asked_for_is_the_frame_that_comes(desk: Desk) -> None:
     for index in (0, 59, 7, 8, 30, 29, 7):
         sent = {"clip": "sample:numbers", "index": index, "request_id": 5}
 
-        reply = desk.explore.frame(sent)
+        reply = desk.look.frame(sent)
 
         assert (reply["index"], reply["request_id"]) == (index, 5)
         assert number_shown(picture_of(reply["src"])) == index
@@ -72,18 +73,18 @@ def test_every_frame_asked_for_is_the_frame_that_comes(desk: Desk) -> None:
 def test_a_frame_past_the_end_is_a_sentence(desk: Desk) -> None:
     sent = {"clip": "sample:numbers", "index": 60, "request_id": 1}
 
-    assert "no such frame" in answered(desk.explore.frame)(sent)["error"]
+    assert "no such frame" in answered(desk.look.frame)(sent)["error"]
 
 
 def test_the_pool_of_a_time_holds_all_its_candidates(desk: Desk) -> None:
-    pool = desk.explore.pool({"answer": "answer", "k": 1})
+    pool = desk.look.pool({"answer": "answer", "k": 1})
 
     assert (len(pool["rows"]), len(pool["order"])) == (128, 48)
 
 
 @pytest.mark.parametrize("target", ["answer", "original", "refined", "medvlm", "truth"])
 def test_a_map_is_hot_in_the_cell_under_its_target(desk: Desk, target: str) -> None:
-    reply = desk.explore.maps({"answer": "answer", "k": 0, "target": target, "candidate": 3})
+    reply = desk.look.maps({"answer": "answer", "k": 0, "target": target, "candidate": 3})
 
     x0, y0, x1, y1 = reply["target"]
     one = reply["maps"][0]
@@ -96,24 +97,24 @@ def test_a_map_is_hot_in_the_cell_under_its_target(desk: Desk, target: str) -> N
 def test_a_map_for_a_box_that_is_not_there_is_refused(desk: Desk) -> None:
     sent = {"answer": "answer", "k": 1, "target": "truth"}
 
-    assert "no such box" in answered(desk.explore.maps)(sent)["error"]
+    assert "no such box" in answered(desk.look.maps)(sent)["error"]
 
 
 def test_times_in_the_words_are_read_before_asking(desk: Desk) -> None:
-    read = answered(desk.explore.read)
+    read = answered(desk.look.read)
 
     assert read({"clip": "sample:numbers", "text": "Where is the hook at 0:01?"})["times"] == [1.0]
     assert "past the end" in read({"clip": "sample:numbers", "text": "the hook at 9 s"})["error"]
 
 
 def test_the_answer_taken_away_is_the_answer(desk: Desk) -> None:
-    reply = desk.explore.take({"answer": "answer", "kind": "json"})
+    reply = desk.look.take({"answer": "answer", "kind": "json"})
 
     assert Grounding.from_json(base64.b64decode(reply["content"])) == desk.answer.grounding
 
 
 def test_the_maps_taken_away_open_in_numpy(desk: Desk) -> None:
-    content = base64.b64decode(desk.explore.take({"answer": "answer", "kind": "npz"})["content"])
+    content = base64.b64decode(desk.look.take({"answer": "answer", "kind": "npz"})["content"])
 
     with np.load(io.BytesIO(content)) as arrays:
         assert arrays["t0_raw_block5"].shape == GRID
@@ -125,12 +126,12 @@ def test_the_maps_taken_away_open_in_numpy(desk: Desk) -> None:
 def test_another_visitor_cannot_name_my_answer(desk: Desk) -> None:
     sent = {"answer": "answer ", "k": 0}
 
-    assert "no longer here" in answered(desk.explore.pool)(sent)["error"]
+    assert "no longer here" in answered(desk.look.pool)(sent)["error"]
 
 
 def test_pictures_in_memory_stay_below_the_limit(desk: Desk) -> None:
     for index in range(60):
-        desk.explore.frame({"clip": "sample:numbers", "index": index, "request_id": 1})
+        desk.look.frame({"clip": "sample:numbers", "index": index, "request_id": 1})
 
     assert desk.frames._held_bytes <= 20_000
 

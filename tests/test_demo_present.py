@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from demo import present
+from demo import exports, present
 from demo.sessions import Answer, Clip
 from refinerank_core.grounding import Grounding
 from refinerank_core.video import Video, open_video
@@ -97,7 +97,7 @@ def test_a_map_keeps_its_hot_cell_when_packed() -> None:
 def test_the_table_to_take_away_holds_every_candidate_of_every_time(clip: Clip) -> None:
     answer = answer_on(clip, times=(0.5, 1.0))
 
-    rows = list(csv.DictReader(io.StringIO(present.pool_csv(answer))))
+    rows = list(csv.DictReader(io.StringIO(exports.pool_csv(answer))))
 
     assert len(rows) == 2 * 128
     first = answer.grounding.times[0].candidates[0]
@@ -109,7 +109,7 @@ def test_a_phrase_that_looks_like_a_formula_is_not_run_by_a_spreadsheet(clip: Cl
     answer = answer_on(clip)
     grounding = without(answer.grounding, phrase="=1+1", score_original=-2.5)
 
-    text = present.pool_csv(Answer("a", clip, grounding, {}, {}))
+    text = exports.pool_csv(Answer("a", clip, grounding, {}, {}))
 
     row = next(csv.DictReader(io.StringIO(text)))
     assert row["phrase"] == "'=1+1"
