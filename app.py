@@ -14,7 +14,6 @@ from demo.services import Limits, ProfileCard, Services
 from demo.sessions import Sessions
 from refinerank_core.errors import RefineRankError
 from refinerank_core.grounding import Box
-from refinerank_core.models.feature_store import FeatureStore
 from refinerank_core.pipeline import STAGES, Grounded, RefineRank
 from refinerank_core.profiles import DEFAULT_PROFILE, profile_names
 from refinerank_core.responses import CAVEAT, ResponseMaps, as_arrays
@@ -59,7 +58,7 @@ def build_parser() -> argparse.ArgumentParser:
 def wire(rank: RefineRank, samples: Path, limits: Limits) -> Services:
     """What the screen may ask of loaded models. They answer one question at a time."""
     busy = Lock()
-    facts = rank._facts
+    facts = rank.facts
 
     def ground(
         video: Video,
@@ -77,13 +76,6 @@ def wire(rank: RefineRank, samples: Path, limits: Limits) -> Services:
     def maps_at(video: Video, frame_index: int, target: Box) -> ResponseMaps:
         with busy:
             return rank.maps_at(video, frame_index, target)
-
-    def seen(video: Video, indices: Sequence[int]) -> int:
-        store = getattr(rank.medvlm, "store", None)  # a fake MedVLM keeps nothing
-        if not isinstance(store, FeatureStore):
-            return 0
-        keys = [(rank.medvlm.model_id, video.sha256, index) for index in indices]
-        return sum(store.get(key) is not None for key in keys)
 
     return Services(
         profile=ProfileCard(
@@ -104,7 +96,7 @@ def wire(rank: RefineRank, samples: Path, limits: Limits) -> Services:
         open_video=open_video,
         ground=ground,
         maps_at=maps_at,
-        seen=seen,
+        seen=rank.frames_in_cache,
         map_arrays=as_arrays,
     )
 

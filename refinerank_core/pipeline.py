@@ -109,7 +109,7 @@ class RefineRank:
         self.detector = detector
         self.net = net.to(device)
         self.device = device
-        self._facts = ProfileFacts(
+        self.facts = ProfileFacts(
             name=profile.name,
             medvlm=medvlm.model_id,
             detector=detector.model_id,
@@ -287,13 +287,17 @@ class RefineRank:
         grounding = Grounding(
             video=video_facts(video),
             question=QuestionFacts(text=asked.text, times_s=tuple(requested), target=asked.target),
-            profile=self._facts,
+            profile=self.facts,
             query=QueryFacts.model_validate(vars(query)),
             times=tuple(time_grounding(one) for one in work),
             seconds={name: round(spent, 6) for name, spent in run.seconds.items()},
             warnings=tuple(run.warnings),
         )
         return Grounded(grounding=grounding, maps=maps)
+
+    def frames_in_cache(self, video: Video, indices: Sequence[int]) -> int:
+        """How many of these frames the MedVLM has seen and still remembers."""
+        return self.medvlm.remembered(video.sha256, indices)
 
     def maps_at(self, video: Video, frame_index: int, target: Box) -> ResponseMaps:
         """The response maps of one frame for any target box (pixels of the frame)."""

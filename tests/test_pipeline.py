@@ -157,6 +157,12 @@ def test_smoothing_moves_the_maps_with_the_choice(system: RefineRank, video: Vid
         assert maps.target == grounded.grounding.times[k].answers.refinerank.box
 
 
+def test_frames_that_were_asked_about_are_in_the_cache(system: RefineRank, video: Video) -> None:
+    system.ground(video, "Where is the hook?", [0.0, 1.0])
+
+    assert system.frames_in_cache(video, [0, 5, 7]) == 2
+
+
 def test_maps_of_any_box_can_be_asked_for(system: RefineRank, video: Video) -> None:
     maps = system.maps_at(video, 3, (10.0, 20.0, 60.0, 80.0))
 
@@ -230,6 +236,9 @@ class ScriptedMedVLM:
     def see(self, frames: Sequence[Frame], video_key: str) -> list[VisionFeatures]:
         grid, final = torch.ones(4, 8, 64), torch.ones(2, 4, 96)
         return [VisionFeatures({5: grid}, final, resized_wh=(560, 336)) for _ in frames]
+
+    def remembered(self, video_key: str, indices: Sequence[int]) -> int:
+        return 0
 
     def encode(
         self, frames: Sequence[Frame], times_s: Sequence[float], question: str, video_key: str

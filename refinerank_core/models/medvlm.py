@@ -129,6 +129,11 @@ class QwenMedVLM:
                     self._store.put((self.model_id, video_key, frame.index), features)
         return [found[frame.index] for frame in frames]
 
+    def remembered(self, video_key: str, indices: Sequence[int]) -> int:
+        """How many of these frames of a video are in the cache."""
+        keys = [(self.model_id, video_key, index) for index in indices]
+        return sum(self._store.get(key) is not None for key in keys)
+
     def encode(
         self, frames: Sequence[Frame], times_s: Sequence[float], question: str, video_key: str
     ) -> list[Encoding]:

@@ -79,6 +79,10 @@ class MedVLM(Protocol):
         """Vision features of each frame, from the cache where they are there already."""
         ...
 
+    def remembered(self, video_key: str, indices: Sequence[int]) -> int:
+        """How many of these frames are in the cache of vision features."""
+        ...
+
     def encode(
         self, frames: Sequence[Frame], times_s: Sequence[float], question: str, video_key: str
     ) -> list[Encoding]:

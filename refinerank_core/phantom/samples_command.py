@@ -42,7 +42,10 @@ def _say(name: str) -> None:
 
 
 def answer_samples(folder: Path, profile: str) -> list[Path]:
-    """Ground every ready question of every clip: CLIP.qN.grounding.json, N from 1.
+    """Ground every ready question of every clip.
+
+    The first, which a visitor sees at once, becomes CLIP.grounding.json; the others
+    CLIP.q2.grounding.json and so on.
 
     Args:
         folder: of clips with sidecars.
@@ -61,7 +64,8 @@ def answer_samples(folder: Path, profile: str) -> list[Path]:
         with open_video(clip) as video:
             for number, question in enumerate(facts["questions"], start=1):
                 grounding = system.ground(video, question["text"])
-                path = clip.with_name(f"{clip.stem}.q{number}.grounding.json")
+                which = "" if number == 1 else f".q{number}"
+                path = clip.with_name(f"{clip.stem}{which}.grounding.json")
                 path.write_text(grounding.to_json(indent=None) + "\n", encoding="utf-8")
                 written.append(path)
         _say(clip.stem)
