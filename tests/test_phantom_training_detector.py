@@ -32,6 +32,7 @@ from refinerank_core.phantom.detector_loss import (
 )
 from refinerank_core.phantom.detector_training import (
     DetectorPlan,
+    DetectorRun,
     detector_loss,
     finish_detector,
     rate_at,
@@ -200,6 +201,19 @@ def test_a_varied_picture_keeps_its_things_where_they_are(stills: StillSet) -> N
         assert (moved[:, :2] <= 1).all()
 
 
+def test_a_fresh_detector_scores_low_and_its_decoder_moves_no_box(tmp_path: Path) -> None:
+    run = DetectorRun.start(PLAN, tmp_path)
+    text = read_caption(run.processor.tokenizer, ("hook", "grasper")).inputs
+
+    with torch.inference_mode():
+        output = run.model.eval()(pixel_values=torch.zeros(1, 3, 72, 128), **text)
+
+    scores = output.enc_outputs_class[..., : text["input_ids"].shape[1]].sigmoid()
+    assert 0.002 < float(scores.median()) < 0.1
+    assert torch.allclose(output.pred_boxes, output.encoder_pred_boxes, atol=1e-5)
+    assert float(output.pred_boxes.std(dim=1).max()) > 0.05
+
+
 def test_the_rate_rises_stays_and_falls() -> None:
     plan = replace(PLAN, steps=100, warm_steps=10, cool_steps=20, peak_rate=1.0)
 
@@ -250,7 +264,10 @@ def test_the_loss_reaches_every_part_that_answers(stills: StillSet, tmp_path: Pa
     )
 
     loss = detector_loss(
-        model.train(), replace(batch, wanted=(everything,) * len(picked)), decoder_share=1.0
+        model.train(),
+        replace(batch, wanted=(everything,) * len(picked)),
+        decoder_share=1.0,
+        copies=2,
     )
     loss.backward()  # type: ignore[no-untyped-call]
 

@@ -62,14 +62,14 @@ def draw_caption(rng: np.random.Generator, present: Sequence[str]) -> tuple[str,
     chance = float(rng.random())
     seen = sorted(set(present)) or sorted(LADDERS)
     actors = [name for name in seen if name in _TOOLS or name in _HANDS] or seen
-    if chance < 0.30:
+    if chance < 0.45:
         general = _GENERAL_TOOL if rng.random() < 0.75 else LADDERS["own left hand"].general
         drawn = [_any(rng, general)]
         if rng.random() < 0.3:
             drawn = [_any(rng, _GENERAL_TOOL), "hand"]
-    elif chance < 0.68:
+    elif chance < 0.75:
         drawn = _asks_for(rng, LADDERS[_any(rng, actors)])
-    elif chance < 0.88:
+    elif chance < 0.90:
         names = [_any(rng, actors), *(_any(rng, sorted(LADDERS)) for _ in range(5))]
         drawn = [_any(rng, _named(LADDERS[n])) for n in names[: int(rng.integers(2, 7))]]
     else:

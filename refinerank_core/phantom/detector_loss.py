@@ -22,6 +22,8 @@ from refinerank_core.boxes_torch import giou, iou
 
 TOKENS_PER_BOX = 10
 L1_WEIGHT, GIOU_WEIGHT = 5.0, 2.0
+DENSE_BOXES = 2.0  # weight of the boxes beside the classes in the dense loss
+_LEVEL_SHARE = 3.0  # a level answers for boxes of about this many of its proposals' sides
 _PRIOR_SIDE = 0.05  # the encoder's proposals at the finest level; doubled at each coarser one
 
 
@@ -106,7 +108,7 @@ def nearest_tokens(boxes: Tensor, tokens: Tokens) -> tuple[Tensor, Tensor]:
     """
     away = (tokens.centres[:, None] - boxes[None, :, :2]).abs() / (boxes[None, :, 2:] / 2 + 1e-6)
     size = boxes[:, 2:].prod(dim=-1).sqrt()
-    mismatch = torch.log2((size[None, :] + 1e-6) / tokens.sides[:, None]).abs()
+    mismatch = torch.log2((size[None, :] + 1e-6) / (_LEVEL_SHARE * tokens.sides[:, None])).abs()
     cost = away.amax(dim=-1) + 0.5 * mismatch  # (N, M)
     near = cost.topk(min(TOKENS_PER_BOX, len(cost)), dim=0, largest=False).indices
     taken = torch.full_like(cost, torch.inf).scatter(0, near, cost.gather(0, near))
@@ -135,7 +137,7 @@ def dense_loss(logits: Tensor, boxes: Tensor, wanted: Sequence[Wanted], tokens: 
         pair = boxes[row, chosen], one.boxes[box]
         fit = fitness(*pair)
         targets[row, chosen] = one.owed[box] * fit[:, None]
-        total = total + box_loss(*pair)
+        total = total + DENSE_BOXES * box_loss(*pair)
         count += len(chosen)
     return (total + varifocal(logits, targets)) / max(count, TOKENS_PER_BOX * len(wanted))
 

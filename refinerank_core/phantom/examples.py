@@ -257,7 +257,7 @@ def ask_models(
     times = [frame.time_s for frame in frames]
     query = backbones.medvlm.query(question)
     encodings = backbones.medvlm.encode(frames, times, question.text, video)
-    found = backbones.detector.detect(frames, query.phrases)
+    found = backbones.detector.detect(frames, query.phrases, video_key=video)
     examples = [
         _example(
             row,
