@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
 from refinerank_core.__main__ import build_parser
 from refinerank_core.profiles import (
@@ -64,14 +65,18 @@ def test_ci_runs_the_readmes_test_command() -> None:
 
 def test_the_fields_of_the_profile_table_exist() -> None:
     table = README.split("## Profiles")[1].split("## ")[0]
-    sections = {"medvlm": MedVLMProfile, "detector": DetectorProfile, "refinenet": RefineNetProfile}
+    sections: dict[str, type[BaseModel]] = {
+        "medvlm": MedVLMProfile,
+        "detector": DetectorProfile,
+        "refinenet": RefineNetProfile,
+    }
     section = ""
     for cell in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE):
         for name in re.findall(r"`([a-z_.]+)`", cell):
             head, _, tail = name.rpartition(".")
             section = head or section if "." in name else ""
-            fields = sections[section] if section else Profile
-            assert tail in fields.model_fields, name
+            model: type[BaseModel] = sections[section] if section else Profile
+            assert tail in model.model_fields, name
 
 
 def test_the_visible_top_level_is_the_agreed_one() -> None:

@@ -40,11 +40,11 @@ def test_the_published_size_has_1251334_parameters() -> None:
 
 
 def layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray) -> np.ndarray:
-    return (x - x.mean()) / np.sqrt(x.var() + 1e-5) * weight + bias
+    return np.asarray((x - x.mean()) / np.sqrt(x.var() + 1e-5) * weight + bias)
 
 
 def gelu(x: np.ndarray) -> np.ndarray:
-    return x * 0.5 * (1 + np.array([math.erf(v / math.sqrt(2)) for v in x]))
+    return np.asarray(x * 0.5 * (1 + np.array([math.erf(v / math.sqrt(2)) for v in x])))
 
 
 def test_one_candidate_equals_the_formula_written_out() -> None:

@@ -5,7 +5,7 @@ import sys
 from io import BytesIO
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from tqdm import tqdm
@@ -112,7 +112,7 @@ class StageBars:
 
     def __init__(self, stages: tuple[str, ...]) -> None:
         self._stages = stages
-        self._bars: dict[str, tqdm[None]] = {}
+        self._bars: dict[str, tqdm[Any]] = {}
 
     def __enter__(self) -> Self:
         return self

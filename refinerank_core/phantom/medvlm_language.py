@@ -321,7 +321,8 @@ class LanguageRun:
             merged, rows, None, grid_hw, self.writer.image, watched=watched
         )
         last = lengths.flatten() - 1
-        asked = states.flatten(0, 1)[torch.arange(len(last)), last].unflatten(0, lengths.shape)
+        at_end = states.flatten(0, 1)[torch.arange(len(last)), last]
+        asked = at_end.reshape(*lengths.shape, -1)
         queries, keys = (part[:, :LOOKING_HEADS] for part in watched[layer])
         query = queries[torch.arange(len(last)), :, last]  # (B * S, heads, head)
         scores = torch.einsum("nhd,nhkd->nhk", query, keys) * query.shape[-1] ** -0.5
