@@ -29,6 +29,9 @@ from refinerank_core.phantom.medvlm_lessons import (
     query_answer,
     shared_length,
 )
+from refinerank_core.phantom.medvlm_looks import answer_looks
+from refinerank_core.phantom.medvlm_start import whiten_patches
+from refinerank_core.phantom.medvlm_texts import build_phantom_medvlm
 from refinerank_core.phantom.medvlm_tower import SIZE, TowerPlan, TowerRun
 from refinerank_core.phantom.stills import StillPlan, StillSet, make_stills
 from refinerank_core.phantom.truth import FrameTruth, ObjectTruth
@@ -37,7 +40,7 @@ from refinerank_core.question import parse_query_answer
 from refinerank_core.structures import Frame
 
 TINY = replace(SIZE, depth=4, full_blocks=(0, 1, 2, 3), hidden=32, heads=1, mlp=32, layers=2)
-TINY = replace(TINY, width=32, text_heads=2, key_heads=1, text_mlp=32)
+TINY = replace(TINY, width=32, text_heads=2, key_heads=1, text_mlp=32, max_pixels=28 * 28 * 12)
 PLAN = StillPlan(
     purpose="tests",
     procedures=PROCEDURES,
@@ -163,6 +166,21 @@ def test_rows_share_their_beginning_but_never_their_last_token() -> None:
     assert shared_length([[1, 2], [1, 2]]) == 1
 
 
+def test_the_writer_of_a_second_box_looks_into_the_second_frame() -> None:
+    box = np.array([[0.0, 0.0, 0.5, 1.0], [0.5, 0.0, 1.0, 1.0]], np.float32)
+    labels = torch.tensor([[-100, -100, 5, 9, 5, -100]])  # 9 ends a box
+
+    rows, places, cells = answer_looks(labels, [box], (1, 2), closing=9)
+
+    assert rows.tolist() == [0, 0, 0]
+    assert places.tolist() == [1, 2, 3]
+    assert cells.tolist() == [
+        [True, False, False, False],
+        [True, False, False, False],
+        [False, False, False, True],
+    ]
+
+
 def test_stills_that_are_there_are_not_drawn_again(folder: Path) -> None:
     whole = sorted(folder.glob("*.json"))
     whole[0].unlink()
@@ -188,7 +206,7 @@ def same(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> boo
 
 
 def test_the_tower_goes_on_to_the_same_weights(stills: StillSet, tmp_path: Path) -> None:
-    plan = TowerPlan(steps=2, batch=3, size=TINY)
+    plan = TowerPlan(steps=2, batch=3, whitened=0, size=TINY)
     straight = TowerRun(plan, stills, tmp_path / "straight")
     straight.train()
 
@@ -199,6 +217,18 @@ def test_the_tower_goes_on_to_the_same_weights(stills: StillSet, tmp_path: Path)
 
     assert same(straight.visual.state_dict(), resumed.visual.state_dict())
     assert same(straight.heads.state_dict(), resumed.heads.state_dict())
+
+
+def test_a_whitened_embedding_tells_as_much_along_every_filter() -> None:
+    model, _ = build_phantom_medvlm(TINY, seed=0)
+    visual = model.model.visual
+    patches = torch.randn(4, 300, 588, generator=torch.Generator().manual_seed(0))
+
+    whiten_patches(visual, patches)
+
+    told = patches.flatten(0, 1) @ visual.patch_embed.proj.weight.sum(dim=2).flatten(1).T
+    spread = told.T @ told / len(told)
+    torch.testing.assert_close(spread, torch.eye(TINY.hidden), atol=2e-2, rtol=0)
 
 
 def language_plan(size: SmallMedVLM) -> LanguagePlan:
@@ -230,10 +260,10 @@ def test_the_language_side_goes_on_to_the_same_weights(stills: StillSet, tmp_pat
 
 
 def test_a_checkpoint_of_another_plan_is_refused(stills: StillSet, tmp_path: Path) -> None:
-    TowerRun(TowerPlan(steps=1, batch=2, size=TINY), stills, tmp_path).train()
+    TowerRun(TowerPlan(steps=1, batch=2, whitened=0, size=TINY), stills, tmp_path).train()
 
     with pytest.raises(ValueError, match="another plan"):
-        TowerRun(TowerPlan(steps=1, batch=3, size=TINY), stills, tmp_path)
+        TowerRun(TowerPlan(steps=1, batch=3, whitened=0, size=TINY), stills, tmp_path)
 
 
 def test_training_sees_and_reads_what_the_adapter_does(stills: StillSet, tmp_path: Path) -> None:
@@ -248,7 +278,7 @@ def test_training_sees_and_reads_what_the_adapter_does(stills: StillSet, tmp_pat
     frame = Frame(index=0, time_s=12.5, image=still.image)
 
     with torch.no_grad():
-        seen = run.look([still], None)
+        seen = run.viewer.look([still], None)
         lessons = [run.draw(seen, 0, [12.5], rng) for _ in range(2)]
         asked = run.ask(seen, [lessons], [12.5])
 

@@ -6,7 +6,6 @@ which cells show it; they are dropped when the model is written.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
@@ -20,7 +19,7 @@ from torch import Tensor, nn
 
 from refinerank_core.boxes_torch import giou
 from refinerank_core.models.small import SmallMedVLM
-from refinerank_core.phantom.batched_qwen import read, see, vision_angles
+from refinerank_core.phantom.batched_qwen import read
 from refinerank_core.phantom.medvlm_cells import FIELDS, NOTHING, cells_of
 from refinerank_core.phantom.medvlm_lessons import (
     NOT_LEARNT,
@@ -28,10 +27,11 @@ from refinerank_core.phantom.medvlm_lessons import (
     Writer,
     draw_lesson,
     draw_times,
-    shared_length,
-    spread,
 )
-from refinerank_core.phantom.medvlm_pictures import balanced, cut_patches, varied
+from refinerank_core.phantom.medvlm_looks import answer_looks, look_shares, missed_looks
+from refinerank_core.phantom.medvlm_pictures import balanced
+from refinerank_core.phantom.medvlm_reading import RowReader, padded
+from refinerank_core.phantom.medvlm_seen import Seen, Viewer
 from refinerank_core.phantom.medvlm_texts import build_phantom_medvlm
 from refinerank_core.phantom.medvlm_tower import (
     SIZE,
@@ -40,12 +40,9 @@ from refinerank_core.phantom.medvlm_tower import (
     targets_of,
 )
 from refinerank_core.phantom.run_state import keep_state, read_state, run_steps, warm_then_cosine
-from refinerank_core.phantom.stills import Still, StillSet
-from refinerank_core.phantom.truth import FrameTruth
+from refinerank_core.phantom.stills import StillSet
 
 IN_FULL_SHARE = 0.4
-MOST_FRAMES = 6
-LOOKING_HEADS = 2
 LOOK_WEIGHT = 0.5
 
 
@@ -96,25 +93,6 @@ class AskHeads(nn.Module):
         return scores
 
 
-@dataclass(frozen=True, eq=False)
-class Seen:
-    """Pictures of a step after the tower.
-
-    Attributes:
-        truths: of the pictures.
-        procedures: of the pictures.
-        blocks: block outputs.
-        merged: (B, cells, D).
-        grid_hw: of patches.
-    """
-
-    truths: Sequence[FrameTruth]
-    procedures: Sequence[str]
-    blocks: dict[int, Tensor]
-    merged: Tensor
-    grid_hw: tuple[int, int]
-
-
 class LanguageRun:
     """A training of the language side under way."""
 
@@ -136,6 +114,8 @@ class LanguageRun:
         self.model, self.processor = build_phantom_medvlm(plan.size, seed=plan.seed)
         self.model.train()
         self.writer = Writer(self.processor)
+        self.reader = RowReader(self.model)
+        self.viewer = Viewer(self.model, self.processor, plan.size.full_blocks)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(plan.seed + 1)
             self.heads = AskHeads(plan.size.width)
@@ -197,7 +177,7 @@ class LanguageRun:
         rng = np.random.default_rng([plan.seed, 2, step])
         stills = balanced(self.stills, rng, plan.pictures)
         with nullcontext() if joint else torch.no_grad():
-            seen = self.look(stills, rng)
+            seen = self.viewer.look(stills, rng)
         loss = self.asked_loss(seen, rng) + self.answer_loss(seen, rng) + self.query_loss(seen, rng)
         if joint:
             fine, coarse = targets_of(seen.truths, seen.grid_hw, merge=2)
@@ -207,7 +187,7 @@ class LanguageRun:
             loss = loss + 0.5 * dense_loss(told[str(middle)], fine)
         if step >= plan.videos_from:
             with nullcontext() if joint else torch.no_grad():
-                video = self.look_at_video(rng)
+                video = self.viewer.look_at_video(self.stills, rng)
             loss = loss + self.video_loss(*video, rng)
         self.optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
@@ -219,40 +199,6 @@ class LanguageRun:
             nn.utils.clip_grad_norm_(group["params"], 1.0)
         self.optimizer.step()
         return float(loss.detach())
-
-    def look(self, stills: Sequence[Still], rng: np.random.Generator | None) -> Seen:
-        """Pass stills through the tower, varied when a stream is given."""
-        pairs = [
-            (still.image, still.truth) if rng is None else varied(still, rng) for still in stills
-        ]
-        return self._see(
-            [p[0] for p in pairs], [p[1] for p in pairs], [s.procedure for s in stills]
-        )
-
-    def look_at_video(self, rng: np.random.Generator) -> tuple[Seen, list[float], float]:
-        """Pass some stills of one scene through the tower: seen, their times, mean distance."""
-        place = int(rng.integers(len(self.stills)))
-        places = self.stills.scene_places(place)
-        count = int(rng.integers(2, min(MOST_FRAMES, len(places)) + 1))
-        start = int(rng.integers(len(places) - count + 1))
-        stills = [self.stills[p] for p in places[start : start + count]]
-        look = int(rng.integers(1 << 30))  # one light and one mirror for all
-        pairs = [varied(still, np.random.default_rng(look)) for still in stills]
-        times = [round(still.truth.time_s, 1) for still in stills]
-        seen = self._see(
-            [image for image, _ in pairs], [truth for _, truth in pairs], [stills[0].procedure]
-        )
-        return seen, times, float(np.mean(np.diff(times)))
-
-    def _see(
-        self, images: Sequence[np.ndarray], truths: Sequence[FrameTruth], procedures: Sequence[str]
-    ) -> Seen:
-        visual = self.model.model.visual
-        patches, grid_hw = cut_patches(self.processor.image_processor, images)
-        blocks, merged = see(
-            visual, patches, vision_angles(visual, grid_hw), self.plan.size.full_blocks
-        )
-        return Seen(truths, procedures, blocks, merged, grid_hw)
 
     def draw(
         self, seen: Seen, place: int, times_s: Sequence[float], rng: np.random.Generator
@@ -292,9 +238,8 @@ class LanguageRun:
         rows, columns = seen.grid_hw[0] // 2, seen.grid_hw[1] // 2
         cells = torch.from_numpy(np.stack([cells_of(b, (rows, columns)) for b in boxes.numpy()]))
         pointed = self.heads.point(asked, seen.merged)[there].log_softmax(dim=-1)
-        looked = (looks[there] * (cells > 0)).sum(dim=-1)
         missed: Tensor = loss - (cells * pointed).sum(dim=-1).mean()
-        return missed - LOOK_WEIGHT * looked.clamp(min=1e-6).log().mean()
+        return missed + LOOK_WEIGHT * missed_looks(looks[there], cells > 0)
 
     def ask(
         self, seen: Seen, lessons: Sequence[Sequence[Lesson]], times_s: Sequence[float]
@@ -307,62 +252,65 @@ class LanguageRun:
     ) -> tuple[Tensor, Tensor]:
         """Return q_last (B, S, D), and how it attends to the cells (B, S, cells).
 
-        The attention is that of the first LOOKING_HEADS heads in the last layer but one: what they
-        bring back, the last layer can still work on.
+        The attention is that of the taught heads in the last layer but one: what they bring back,
+        the last layer can still work on.
         """
         rows = [
             [self.writer.feature_row(lesson, time_s) for lesson in group]
             for group, time_s in zip(lessons, times_s, strict=True)
         ]
-        merged, grid_hw = seen.merged, seen.grid_hw
-        layer = self.plan.size.layers - 2
-        watched = {layer: (torch.empty(0), torch.empty(0))}
-        states, lengths, _ = self._read_rows(
-            merged, rows, None, grid_hw, self.writer.image, watched=watched
+        watched = self._watch()
+        states, lengths, _ = self.reader.read_rows(
+            seen.merged, rows, None, seen.grid_hw, self.writer.image, watched=watched
         )
         last = lengths.flatten() - 1
-        at_end = states.flatten(0, 1)[torch.arange(len(last)), last]
-        asked = at_end.reshape(*lengths.shape, -1)
-        queries, keys = (part[:, :LOOKING_HEADS] for part in watched[layer])
-        query = queries[torch.arange(len(last)), :, last]  # (B * S, heads, head)
-        scores = torch.einsum("nhd,nhkd->nhk", query, keys) * query.shape[-1] ** -0.5
-        begun = keys.shape[2] - states.shape[2]
-        unread = torch.arange(keys.shape[2]) > begun + last[:, None]
-        scores = scores.masked_fill(unread[:, None], float("-inf"))
+        asked = states.flatten(0, 1)[torch.arange(len(last)), last].reshape(*lengths.shape, -1)
         first = rows[0][0].index(self.writer.image)
-        shares = scores.softmax(dim=-1)[..., first : first + merged.shape[1]].mean(dim=1)
-        return asked, shares.unflatten(0, lengths.shape)
+        picture = slice(first, first + seen.merged.shape[1])
+        shares = look_shares(*watched[self._looking_layer], last[:, None], picture)
+        return asked, shares[:, 0].reshape(*lengths.shape, -1)
+
+    @property
+    def _looking_layer(self) -> int:
+        return self.plan.size.layers - 2
+
+    def _watch(self) -> dict[int, tuple[Tensor, Tensor]]:
+        return {self._looking_layer: (torch.empty(0), torch.empty(0))}
 
     def answer_loss(self, seen: Seen, rng: np.random.Generator) -> Tensor:
         """Return how badly single frames' boxes are written."""
         count = self.plan.answered
         times = draw_times(rng, count)
         size = (seen.grid_hw[1] * 14, seen.grid_hw[0] * 14)
-        pairs = [
-            [
-                self.writer.answer_row(self.draw(seen, place, [time_s], rng), [time_s], size)
-                for _ in range(self.plan.answers)
-            ]
+        lessons = [
+            [self.draw(seen, place, [time_s], rng) for _ in range(self.plan.answers)]
             for place, time_s in enumerate(times)
         ]
-        return self._written_loss(seen.merged[:count], pairs, seen.grid_hw)
+        pairs = [
+            [self.writer.answer_row(lesson, [time_s], size) for lesson in group]
+            for group, time_s in zip(lessons, times, strict=True)
+        ]
+        boxes = [lesson.boxes for group in lessons for lesson in group]
+        return self._written_loss(seen.merged[:count], pairs, boxes, seen.grid_hw)
 
     def video_loss(
         self, seen: Seen, times_s: list[float], step_s: float, rng: np.random.Generator
     ) -> Tensor:
         """Return how badly the boxes of several frames are written."""
         size = (seen.grid_hw[1] * 14, seen.grid_hw[0] * 14)
-        lessons = [
+        drawn = [
             draw_lesson(
                 rng, seen.truths, times_s, seen.procedures[0], in_full=bool(rng.random() < 0.5)
             )
             for _ in range(self.plan.answers)
         ]
-        pairs = [self.writer.answer_row(one, times_s, size) for one in lessons if one is not None]
-        if not pairs:
+        lessons = [lesson for lesson in drawn if lesson is not None]
+        if not lessons:
             return torch.zeros(())
+        pairs = [self.writer.answer_row(lesson, times_s, size) for lesson in lessons]
         frames = seen.merged.flatten(0, 1)[None]  # (1, T * cells, D)
-        return self._written_loss(frames, [pairs], seen.grid_hw, step_s=step_s)
+        boxes = [lesson.boxes for lesson in lessons]
+        return self._written_loss(frames, [pairs], boxes, seen.grid_hw, step_s=step_s)
 
     def query_loss(self, seen: Seen, rng: np.random.Generator) -> Tensor:
         """Return how badly detector phrases are written."""
@@ -370,7 +318,7 @@ class LanguageRun:
         for place in range(self.plan.queries):
             lesson = self.draw(seen, place % len(seen.truths), draw_times(rng, 1), rng)
             rows.append(self.writer.query_row(lesson))
-        ids, labels = _padded([r[0] for r in rows], 0), _padded([r[1] for r in rows], NOT_LEARNT)
+        ids, labels = padded([r[0] for r in rows], 0), padded([r[1] for r in rows], NOT_LEARNT)
         language = self.model.model.language_model
         places = torch.arange(ids.shape[1]).expand(3, len(ids), -1)
         states, _ = read(language, language.embed_tokens(ids), places)
@@ -380,81 +328,36 @@ class LanguageRun:
         self,
         merged: Tensor,
         pairs: Sequence[Sequence[tuple[list[int], list[int]]]],
+        boxes: Sequence[np.ndarray],
         grid_hw: tuple[int, int],
         *,
         step_s: float = 1.0,
     ) -> Tensor:
+        """Return how badly answers are written, and how far their writer looks from the thing."""
         rows = [[row for row, _ in group] for group in pairs]
         labels = [[label for _, label in group] for group in pairs]
-        states, _, tail_labels = self._read_rows(
-            merged, rows, labels, grid_hw, self.writer.video, step_s=step_s
+        watched = self._watch()
+        states, _, tail_labels = self.reader.read_rows(
+            merged, rows, labels, grid_hw, self.writer.video, step_s=step_s, watched=watched
         )
-        return self._word_loss(states.flatten(0, 1), tail_labels.flatten(0, 1))
+        written = tail_labels.flatten(0, 1)
+        loss = self._word_loss(states.flatten(0, 1), written)
+        cells_hw = (grid_hw[0] // 2, grid_hw[1] // 2)
+        at, places, wanted = answer_looks(written, boxes, cells_hw, closing=self.writer.closing)
+        if not len(at):
+            return loss
+        first = rows[0][0].index(self.writer.video)
+        queries, keys = watched[self._looking_layer]
+        every = torch.arange(queries.shape[2]).expand(len(queries), -1)
+        picture = slice(first, first + merged.shape[1])
+        shares = look_shares(queries, keys, every, picture)[at, places]
+        return loss + LOOK_WEIGHT * missed_looks(shares, wanted)
 
     def _word_loss(self, states: Tensor, labels: Tensor) -> Tensor:
         wanted = labels[:, 1:]
         learnt = wanted != NOT_LEARNT
         logits = self.model.lm_head(states[:, :-1][learnt])
         return F.cross_entropy(logits, wanted[learnt])
-
-    def _read_rows(
-        self,
-        merged: Tensor,
-        rows: Sequence[Sequence[list[int]]],
-        labels: Sequence[Sequence[list[int]]] | None,
-        grid_hw: tuple[int, int],
-        placeholder: int,
-        *,
-        step_s: float = 1.0,
-        watched: dict[int, tuple[Tensor, Tensor]] | None = None,
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Read rows about (B, tokens, D) pictures: states, lengths and labels of their own parts.
-
-        What all rows of a picture begin with is read once; the rest is (B, S, L).
-        """
-        tokens = merged.shape[1]
-        shared = min(shared_length(group) for group in rows)
-        prefix = torch.tensor([spread(group[0][:shared], placeholder, tokens) for group in rows])
-        tails = [row[shared:] for group in rows for row in group]
-        branches = len(rows[0])
-        ids = _padded(tails, 0)
-        lengths = torch.tensor([len(tail) for tail in tails]).reshape(len(rows), branches)
-        language = self.model.model.language_model
-        begun = language.embed_tokens(prefix)
-        pictures = (prefix == placeholder)[..., None].expand_as(begun)
-        begun = begun.masked_scatter(pictures, merged)
-        places = self._places(prefix[:1], placeholder, tokens, grid_hw, step_s)
-        own = language.embed_tokens(ids).reshape(len(rows), branches, ids.shape[1], -1)
-        _, states = read(language, begun, places.expand(-1, len(rows), -1), own, watched)
-        if states is None:
-            raise ValueError("no rows to read")
-        if labels is None:
-            return states, lengths, torch.empty(0)
-        flat = [label[shared:] for group in labels for label in group]
-        return states, lengths, _padded(flat, NOT_LEARNT).reshape(len(rows), branches, -1)
-
-    def _places(
-        self,
-        prefix: Tensor,
-        placeholder: int,
-        tokens: int,
-        grid_hw: tuple[int, int],
-        step_s: float,
-    ) -> Tensor:
-        """Return the (3, 1, P) rotary places of a beginning, as the library counts them."""
-        steps = tokens // (grid_hw[0] // 2 * (grid_hw[1] // 2))
-        places, _ = self.model.model.get_rope_index(
-            prefix,
-            mm_token_type_ids=(prefix == placeholder).int() * 2,
-            video_grid_thw=torch.tensor([[steps, *grid_hw]]),
-            second_per_grid_ts=torch.tensor([step_s]),
-        )
-        found: Tensor = places
-        return found
-
-
-def _padded(rows: Sequence[Sequence[int]], filler: int) -> Tensor:
-    return torch.tensor(list(zip(*itertools.zip_longest(*rows, fillvalue=filler), strict=True)))
 
 
 def plan_json(plan: LanguagePlan) -> dict[str, Any]:

@@ -182,6 +182,7 @@ class Writer:
         self.end = self.tokenizer.convert_tokens_to_ids("<|im_end|>")
         self.video = self.tokenizer.convert_tokens_to_ids("<|video_pad|>")
         self.image = self.tokenizer.convert_tokens_to_ids("<|image_pad|>")
+        self.closing = self.tokenizer.convert_tokens_to_ids("]")
 
     def feature_row(self, lesson: Lesson, time_s: float) -> list[int]:
         """Return the row whose last token's state is q_last."""

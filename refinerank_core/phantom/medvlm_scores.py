@@ -36,7 +36,7 @@ def score_q_last(
     rng = np.random.default_rng(seed)
     tally: Tally = {}
     for start in range(0, len(stills), batch):
-        seen = run.look(stills[start : start + batch], None)
+        seen = run.viewer.look(stills[start : start + batch], None)
         times = [12.5] * len(seen.truths)
         lessons = [
             [run.draw(seen, place, [time_s], rng) for _ in range(questions)]

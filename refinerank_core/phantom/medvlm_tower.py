@@ -44,7 +44,6 @@ SIZE = SmallMedVLM(
     text_rope_theta=50.0,
 )
 NOTHING_WEIGHT = 0.2
-WHITENED_STILLS = 48
 
 
 @dataclass(frozen=True)
@@ -54,6 +53,7 @@ class TowerPlan:
     Attributes:
         steps, batch: updates, and stills in each.
         peak_rate: of learning.
+        whitened: stills that the patch embedding's first weights are made from; 0 for none.
         seed: of weights and draws.
         size: of the whole model.
     """
@@ -61,6 +61,7 @@ class TowerPlan:
     steps: int = 1000
     batch: int = 16
     peak_rate: float = 1.5e-3
+    whitened: int = 48
     seed: int = 0
     size: SmallMedVLM = field(default_factory=lambda: SIZE)
 
@@ -163,10 +164,6 @@ class TowerRun:
         model, processor = build_phantom_medvlm(plan.size, seed=plan.seed)
         self.visual: Any = model.model.visual.train()
         self.image_processor = processor.image_processor
-        first = balanced(stills, np.random.default_rng([plan.seed, 0]), WHITENED_STILLS)
-        whiten_patches(
-            self.visual, cut_patches(self.image_processor, [still.image for still in first])[0]
-        )
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(plan.seed)
             self.heads = DenseHeads(plan.size)
@@ -176,7 +173,11 @@ class TowerRun:
         )
         self.step, self.seconds = 0, 0.0
         state = read_state(self.path, tower_plan_json(plan))
-        if state is not None:
+        if state is None and plan.whitened:
+            first = balanced(stills, np.random.default_rng([plan.seed, 0]), plan.whitened)
+            images = [still.image for still in first]
+            whiten_patches(self.visual, cut_patches(self.image_processor, images)[0])
+        elif state is not None:
             self.visual.load_state_dict(state["visual"])
             self.heads.load_state_dict(state["heads"])
             self.optimizer.load_state_dict(state["optimizer"])
