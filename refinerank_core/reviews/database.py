@@ -1,9 +1,11 @@
 """The database behind the store: SQLite in one file, or PostgreSQL by URL, with the same code."""
 
+import random
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -163,7 +165,7 @@ def _engine(url: sa.URL, timeout_s: float) -> sa.Engine:
     if url.get_backend_name() == "sqlite":
         engine = sa.create_engine(url, connect_args={"timeout": timeout_s}, pool_size=10)
         sa.event.listen(engine, "connect", _set_up_sqlite)
-        sa.event.listen(engine, "begin", _begin_sqlite)
+        sa.event.listen(engine, "begin", partial(_begin_sqlite, timeout_s=timeout_s))
         return engine
     options = f"-c lock_timeout={round(timeout_s * 1000)}"
     return sa.create_engine(url, connect_args={"options": options}, pool_pre_ping=True)
@@ -190,6 +192,30 @@ def _use_wal(run: Callable[[str], Any]) -> None:
         time.sleep(wait_s)
 
 
-def _begin_sqlite(connection: sa.Connection) -> None:
-    write = connection.get_execution_options().get("refinerank_write", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+def _begin_sqlite(connection: sa.Connection, timeout_s: float) -> None:
+    """Begin. Writers try again every few milliseconds: all have the same chance at each release.
+
+    SQLite's own waiting sleeps longer the longer it has waited, so that the first comers starve.
+    """
+    if not connection.get_execution_options().get("refinerank_write", False):
+        connection.exec_driver_sql("BEGIN")
+        return
+    connection.exec_driver_sql("PRAGMA busy_timeout=0")
+    deadline = time.monotonic() + timeout_s
+    try:
+        while not _begun(connection) and time.monotonic() < deadline:
+            time.sleep(random.uniform(0.001, 0.005))
+        if not connection.connection.in_transaction:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")  # the last try: its fault is told
+    finally:
+        connection.exec_driver_sql(f"PRAGMA busy_timeout={round(timeout_s * 1000)}")
+
+
+def _begun(connection: sa.Connection) -> bool:
+    try:
+        connection.connection.execute("BEGIN IMMEDIATE")
+    except sqlite3.OperationalError as error:
+        if not error.sqlite_errorname.startswith("SQLITE_BUSY"):
+            raise
+        return False
+    return True
