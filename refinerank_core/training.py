@@ -5,6 +5,7 @@ Source: RefineRank, arXiv:2608.23928 (sampling and settings; the losses lie in `
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
@@ -141,6 +142,7 @@ class TrainingRun:
     plan: TrainingPlan
     net: RefineNet
     optimizer: torch.optim.Optimizer
+    data: str
     epoch: int = 0
     seconds: float = 0.0
 
@@ -164,17 +166,17 @@ class TrainingRun:
         optimizer = torch.optim.AdamW(
             net.parameters(), lr=plan.rate, weight_decay=plan.weight_decay
         )
-        return cls(plan, net, optimizer)
+        return cls(plan, net, optimizer, fingerprint(sets))
 
     def resume(self, path: Path) -> None:
         """Go on from a checkpoint of `keep`.
 
         Raises:
-            ValueError: it belongs to another plan or another network.
+            ValueError: it belongs to another plan, another network or other data.
         """
         state = torch.load(path, weights_only=True)
         if state["settings"] != self._settings():
-            raise ValueError(f"{path.name} is a checkpoint of another plan. Remove it.")
+            raise ValueError(f"{path.name} is a checkpoint of another plan or data. Remove it.")
         self.net.load_state_dict(state["net"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.epoch, self.seconds = state["epoch"], state["seconds"]
@@ -219,9 +221,22 @@ class TrainingRun:
         return float(np.mean(losses))
 
     def _settings(self) -> dict[str, Any]:
-        settings = {"plan": asdict(self.plan), "config": asdict(self.net.config)}
+        settings = {
+            "plan": asdict(self.plan),
+            "config": asdict(self.net.config),
+            "data": self.data,
+        }
         plain: dict[str, Any] = json.loads(json.dumps(settings))  # tuples become lists
         return plain
+
+
+def fingerprint(sets: Sequence[tuple[FeatureSet, Labels]]) -> str:
+    """12 hex digits of the content of training sets."""
+    digest = hashlib.sha256()
+    for features, labels in sets:
+        for array in (features.q_last, features.r_final, features.boxes, labels.boxes):
+            digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:12]
 
 
 def fit(

@@ -325,7 +325,7 @@ def cached_examples(
 ) -> ExampleSet:
     """Examples out of a folder, built there first when models or plan are new to it."""
     slug = procedure.replace(" ", "-")
-    path = folder / f"{plan.purpose}-{plan.first_scene:06d}-{slug}.npz"
+    path = folder / f"{plan.purpose}-{plan.first_scene:06d}-{plan.scenes:03d}-{slug}.npz"
     side = path.with_suffix(".json")
     made_with = json.loads(json.dumps({"plan": asdict(plan), "models": list(backbones.model_ids)}))
     if path.is_file() and side.is_file():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from refinerank_core.errors import ProfileError
 from refinerank_core.joint_pool import outcomes
 from refinerank_core.phantom.examples import Backbones, ExamplePlan, cached_examples
 from refinerank_core.phantom.run_state import revision, write_card
-from refinerank_core.phantom.study import SEEDS, require_split, run_study
+from refinerank_core.phantom.study import SEEDS, require_split, run_study, state_path
 from refinerank_core.phantom.study_figures import (
     Side,
     decomposition,
@@ -92,7 +92,7 @@ def train_embedded(
         plan,
         training.for_training(),
         device=torch.device("cpu"),
-        checkpoint=work / f"refinenet-{seed}-{config.inter_block}.pt",
+        checkpoint=state_path(work, plan, config),
     )
     save_refinenet(run.net, out)
     card = {
@@ -116,8 +116,16 @@ def train_embedded(
     return card
 
 
-def study_of_profile(profile_name: str, *, quick: bool, work: Path | None) -> dict[str, Any]:
+def study_of_profile(
+    profile_name: str, *, quick: bool, work: Path | None, scenes: int | None = None
+) -> dict[str, Any]:
     """The study on a profile's frozen models; every RefineNet in it is trained here.
+
+    Args:
+        profile_name: profile of the frozen models.
+        quick: fewer videos on both sides.
+        work: keeps features and states between runs; None keeps nothing.
+        scenes: training videos of each procedure, None for the plan's own.
 
     Raises:
         ProfileError: the profile is made on the spot and names no frozen models.
@@ -129,13 +137,15 @@ def study_of_profile(profile_name: str, *, quick: bool, work: Path | None) -> di
     with tempfile.TemporaryDirectory(prefix="refinerank-study-") as scratch:
         folder = work or Path(scratch)
         backbones = Backbones.load(profile, torch.device("cpu"))
-        training = side_of(backbones, QUICK_TRAINING if quick else TRAINING, folder)
+        plan = QUICK_TRAINING if quick else TRAINING
+        training = side_of(backbones, replace(plan, scenes=scenes or plan.scenes), folder)
         evaluation = side_of(backbones, QUICK_EVALUATION if quick else EVALUATION, folder)
     figures, _ = run_study(
         training,
         evaluation,
         config_for(profile, widths_of(training)),
         seeds=SEEDS,
+        work=work,
         progress=lambda line: print(line, file=sys.stderr),
     )
     return {

@@ -7,6 +7,7 @@ average weighs the three procedures equally. Mean and spread (sample deviation) 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,7 @@ def run_study(
     *,
     seeds: Sequence[int] = SEEDS,
     epochs: int = 40,
+    work: Path | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> tuple[dict[str, Any], RefineNet]:
     """Train and score everything.
@@ -64,6 +66,7 @@ def run_study(
         config: of RefineNet.
         seeds: one training of each learner a seed.
         epochs: of RefineNet; the published 40.
+        work: keeps the state of each RefineNet, so that a stopped study goes on.
         progress: called with a line now and then.
 
     Returns:
@@ -76,7 +79,7 @@ def run_study(
     tables = _Tables(evaluation.names)
     first: RefineNet | None = None
     for seed in seeds:
-        run = train(training, config, seed=seed, epochs=epochs)
+        run = train(training, config, seed=seed, epochs=epochs, work=work)
         first = first or run.net
         progress(f"seed {seed}: RefineNet in {run.seconds:.0f} s")
         found = [outcomes(run.net, one.features) for one in evaluation.sets]
@@ -114,11 +117,24 @@ def require_split(training: Side, evaluation: Side) -> None:
         )
 
 
-def train(training: Side, config: RefineNetConfig, *, seed: int, epochs: int) -> TrainingRun:
+def train(
+    training: Side, config: RefineNetConfig, *, seed: int, epochs: int, work: Path | None
+) -> TrainingRun:
     """RefineNet by the published settings, 16 examples of each procedure in a batch."""
     count = len(training.sets)
     plan = TrainingPlan(seed=seed, epochs=epochs, batch=48 // count * count)
-    return fit(config, plan, training.for_training(), device=torch.device("cpu"))
+    return fit(
+        config,
+        plan,
+        training.for_training(),
+        device=torch.device("cpu"),
+        checkpoint=None if work is None else state_path(work, plan, config),
+    )
+
+
+def state_path(work: Path, plan: TrainingPlan, config: RefineNetConfig) -> Path:
+    """Where the state of one training is kept."""
+    return work / f"refinenet-{plan.seed}-{plan.epochs}-{config.inter_block}.pt"
 
 
 class _Tables:

@@ -74,6 +74,7 @@ def add_study(commands: Commands[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("study", help="reproduce the paper's tables on phantom surgery")
     parser.add_argument("--profile", default="phantom", help="profile of the frozen models")
     parser.add_argument("--quick", action="store_true", help=_QUICK)
+    parser.add_argument("--scenes", type=int, help="training videos of each procedure")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     parser.add_argument("--markdown", type=Path, help="write the tables to this file")
     parser.add_argument("--work", type=Path, help="folder that keeps features between runs")
@@ -84,7 +85,9 @@ def run_study_command(args: argparse.Namespace) -> int:
     from refinerank_core.phantom.refinenet_training import study_of_profile
     from refinerank_core.phantom.study_tables import as_markdown
 
-    figures: dict[str, Any] = study_of_profile(args.profile, quick=args.quick, work=args.work)
+    figures: dict[str, Any] = study_of_profile(
+        args.profile, quick=args.quick, work=args.work, scenes=args.scenes
+    )
     for path, text in (
         (args.json, json.dumps(figures, indent=2) + "\n"),
         (args.markdown, as_markdown(figures)),
