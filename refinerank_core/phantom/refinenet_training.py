@@ -105,7 +105,7 @@ def train_embedded(
         "epochs": run.epoch,
         "seconds": {"features": round(features_s), "training": round(run.seconds)},
         "scores": {
-            name: refinerank_scores(outcomes(run.net, one.features), one)
+            name: _asked_scores(refinerank_scores(outcomes(run.net, one.features), one))
             for name, one in zip(validation.names, validation.sets, strict=True)
         },
         "decomposition": decomposition(run.net, validation),
@@ -114,6 +114,11 @@ def train_embedded(
     }
     write_card(card, out.with_suffix(".card.json"))
     return card
+
+
+def _asked_scores(scores: dict[str, float]) -> dict[str, float]:
+    """Scores without the MedVLM's direct answers, which validation does not ask for."""
+    return {name: round(value, 4) for name, value in scores.items() if name != "medvlm"}
 
 
 def study_of_profile(
