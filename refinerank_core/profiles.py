@@ -9,7 +9,7 @@ from refinerank_core.errors import ProfileError
 from refinerank_core.models.prompts import ANSWER_PROMPT
 
 PROFILE_FOLDER = Path(__file__).resolve().parent.parent / "assets" / "profiles"
-DEFAULT_PROFILE = "untrained"
+DEFAULT_PROFILE = "phantom"
 
 
 class _Section(BaseModel):
