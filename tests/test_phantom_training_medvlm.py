@@ -1,5 +1,6 @@
 """The training of the embedded MedVLM: its truth, its texts, and how it goes on after a stop."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,15 @@ PLAN = StillPlan(
     stills_per_scene=2,
     size_wh=(224, 126),
 )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> Iterator[None]:
+    """Keep tiny sums on one thread: sharing them out takes longer than doing them."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")
