@@ -32,6 +32,7 @@ class Sidecar(BaseModel):
 
     title: str = ""
     about: str = ""
+    rank: int = 100
     questions: tuple[SampleQuestion | str, ...] = ()
 
 
@@ -44,6 +45,7 @@ class Sample:
         path: of the video.
         title: for people.
         about: one sentence, or "".
+        rank: the lowest is shown first.
         questions: that suit it; may be empty.
     """
 
@@ -51,6 +53,7 @@ class Sample:
     path: Path
     title: str
     about: str = ""
+    rank: int = 100
     questions: tuple[SampleQuestion, ...] = field(default=())
 
     def truth_for(self, text: str) -> Mapping[int, Box]:
@@ -64,7 +67,7 @@ class Sample:
 
 
 def list_samples(folder: Path) -> list[Sample]:
-    """The bundled clips by name; none when the folder is absent.
+    """The bundled clips by rank and name; none when the folder is absent.
 
     Raises:
         FormatError: a sidecar is not what it should be.
@@ -72,7 +75,7 @@ def list_samples(folder: Path) -> list[Sample]:
     if not folder.is_dir():
         return []
     paths = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)
-    return [_read_sample(path) for path in paths]
+    return sorted((_read_sample(path) for path in paths), key=lambda s: (s.rank, s.name))
 
 
 def _read_sample(path: Path) -> Sample:
@@ -86,6 +89,7 @@ def _read_sample(path: Path) -> Sample:
         path=path,
         title=facts.title or path.stem.replace("-", " ").replace("_", " "),
         about=facts.about,
+        rank=facts.rank,
         questions=tuple(
             SampleQuestion(text=one) if isinstance(one, str) else one for one in facts.questions
         ),

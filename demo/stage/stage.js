@@ -221,7 +221,7 @@ function badge() {
   $("badge").textContent = facts.badge;
   $("badge").dataset.kind = facts.kind;
   $("badge").title = facts.label + "\n" + facts.ids.join("\n") + "\non " + facts.device;
-  $("badge").append(make("small", "", facts.ids[2]));
+  $("badge").append(make("small", "", "#" + facts.ids[2].split("@").pop().slice(0, 8))); // whole ids in the title
   $("badge").setAttribute("aria-label", facts.badge + ": " + facts.label + ". " + facts.ids.join(", "));
   $("badge").setAttribute("role", "note");
   $("caution").textContent = facts.caution;

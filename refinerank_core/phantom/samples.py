@@ -138,6 +138,7 @@ def sidecar(plan: SamplePlan) -> dict[str, object]:
     return {
         "title": f"{scene.procedure.capitalize()} {plan.name.rsplit('-', 1)[1]} (phantom)",
         "about": "A drawn scene with exact truth; no patient and no real tissue.",
+        "rank": PROCEDURES.index(scene.procedure),
         "phantom": True,
         "procedure": scene.procedure,
         "seed": scene.seed,
