@@ -23,7 +23,7 @@ from refinerank_core.structures import Float32
 
 SELECTORS = ("extra_trees", "mlp", "transformer")
 _HIDDEN = 128
-_TREE_ROWS = 20_000
+_TREE_ROWS = 12_000
 
 
 @dataclass(frozen=True)
@@ -84,15 +84,15 @@ class ExtraTreesSelector:
     """Extremely randomised trees that predict each member's IoU by itself."""
 
     def __init__(
-        self, members: Float32, quality: Float32, valid: np.ndarray, *, seed: int, trees: int = 100
+        self, members: Float32, quality: Float32, valid: np.ndarray, *, seed: int, trees: int = 80
     ) -> None:
-        """Fit on the valid members of (E, M, C), at most 20,000 of them drawn by the seed."""
+        """Fit on the valid members of (E, M, C), at most 12,000 of them drawn by the seed."""
         rows, wanted = members[valid], quality[valid]
         if len(rows) > _TREE_ROWS:
             drawn = np.random.default_rng(seed).permutation(len(rows))[:_TREE_ROWS]
             rows, wanted = rows[drawn], wanted[drawn]
         self._trees = ExtraTreesRegressor(
-            n_estimators=trees, min_samples_leaf=3, max_features=0.33, random_state=seed, n_jobs=1
+            n_estimators=trees, min_samples_leaf=3, max_features=0.1, random_state=seed, n_jobs=1
         )
         self._trees.fit(rows, wanted)
 
