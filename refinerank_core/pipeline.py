@@ -334,6 +334,11 @@ class RefineRank:
             written = self.medvlm.answer(frames, requested, asked.text, video_key)
             for note in written.notes:
                 run.warn(note)
+            if written.cut:
+                run.warn(
+                    "The MedVLM's direct answer reached its length limit: "
+                    "what it had not written by then has no box."
+                )
             boxes, remarks = direct_answers(
                 written.text,
                 requested,

@@ -230,8 +230,9 @@ class ScriptedMedVLM:
 
     model_id, attention, merged_patch_px = "scripted@0", "none", 28
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, cut: bool = False) -> None:
         self._text = text
+        self._cut = cut
 
     def see(self, frames: Sequence[Frame], video_key: str) -> list[VisionFeatures]:
         grid, final = torch.ones(4, 8, 64), torch.ones(2, 4, 96)
@@ -248,7 +249,7 @@ class ScriptedMedVLM:
     def answer(
         self, frames: Sequence[Frame], times_s: Sequence[float], question: str, video_key: str
     ) -> AnswerText:
-        return AnswerText(self._text, cut=False, notes=())
+        return AnswerText(self._text, cut=self._cut, notes=())
 
     def query(self, question: Question) -> Query:
         return Query(("hook",), "medvlm", "hook")
@@ -267,10 +268,10 @@ class ScriptedDetector:
         return [Detections(boxes, scores, ("hook", "hook")) for _ in frames]
 
 
-def scripted(system: RefineRank, text: str) -> RefineRank:
+def scripted(system: RefineRank, text: str, *, cut: bool = False) -> RefineRank:
     return RefineRank(
         system.profile,
-        ScriptedMedVLM(text),
+        ScriptedMedVLM(text, cut=cut),
         ScriptedDetector(),
         system.net,
         refinenet_name="net",
@@ -294,6 +295,15 @@ def test_the_direct_answer_is_mapped_from_the_resized_picture(
     assert direct[0].text == text
     assert any("1 box(es) outside the frame" in warning for warning in grounding.warnings)
     check_contract(grounding)
+
+
+@pytest.mark.parametrize("cut", [True, False])
+def test_an_answer_that_was_cut_off_is_pointed_out(
+    system: RefineRank, video: Video, cut: bool
+) -> None:
+    grounding = scripted(system, "1.0 seconds: [1, 2, 3, 4]", cut=cut).ground(video, QUESTION)
+
+    assert any("reached its length limit" in warning for warning in grounding.warnings) == cut
 
 
 def test_the_detector_baseline_is_the_most_confident_box(system: RefineRank, video: Video) -> None:
