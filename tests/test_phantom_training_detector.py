@@ -10,7 +10,7 @@ import torch
 
 from refinerank_core.boxes import iou as box_iou
 from refinerank_core.models.detector import DetectorSettings, GroundingDino
-from refinerank_core.models.small import SmallDetector, build_detector
+from refinerank_core.models.small import SmallDetector, build_detector, save
 from refinerank_core.phantom.detector_batches import prepare, things_of, vary
 from refinerank_core.phantom.detector_captions import (
     KIN,
@@ -33,6 +33,7 @@ from refinerank_core.phantom.detector_loss import (
 from refinerank_core.phantom.detector_training import (
     DetectorPlan,
     DetectorRun,
+    Stage,
     detector_loss,
     finish_detector,
     rate_at,
@@ -47,7 +48,7 @@ TINY = SmallDetector(
     decoder_layers=2, feed_forward=32, text_width=32, text_layers=1, short_side=72, long_side=128,
 )  # fmt: skip
 PLAN = DetectorPlan(
-    coarse_steps=1, coarse_batch=3, coarse_wh=(64, 36), steps=3, batch=3, warm_steps=1,
+    stages=(Stage(0, 3, (64, 36)), Stage(1, 3, (128, 72))), steps=3, warm_steps=1,
     cool_steps=1, keep_every=1, threads=1, size=TINY,
 )  # fmt: skip
 
@@ -236,6 +237,32 @@ def test_a_stopped_training_goes_on_to_the_very_same_weights(
         assert torch.equal(tensor, resumed.model.state_dict()[name]), name
     with pytest.raises(ValueError, match="another plan"):
         train_detector(replace(PLAN, seed=9), stills, tmp_path / "parts")
+
+
+def test_a_training_may_go_on_from_finished_weights(stills: StillSet, tmp_path: Path) -> None:
+    first = train_detector(PLAN, stills, tmp_path / "first")
+    finish_detector(first, stills, None, tmp_path / "out")
+
+    begun = DetectorRun.start(PLAN, tmp_path / "second", tmp_path / "out")
+    card = finish_detector(
+        train_detector(PLAN, stills, tmp_path / "second", weights=tmp_path / "out"),
+        stills, None, tmp_path / "again",
+    )  # fmt: skip
+
+    assert begun.step == 0
+    for name, tensor in begun.model.state_dict().items():
+        assert torch.equal(tensor, first.model.state_dict()[name]), name
+    assert card["started_from"].startswith("out@")
+    with pytest.raises(ValueError, match="another plan"):
+        train_detector(PLAN, stills, tmp_path / "second")
+
+
+def test_weights_of_other_words_are_not_gone_on_from(tmp_path: Path) -> None:
+    model, processor = build_detector(TINY, caption_words()[:-1], tmp_path / "words", seed=0)
+    save(model, processor, tmp_path / "out")
+
+    with pytest.raises(ValueError, match="other words"):
+        DetectorRun.start(PLAN, tmp_path / "work", tmp_path / "out")
 
 
 def test_the_finished_checkpoint_is_what_the_adapter_loads(

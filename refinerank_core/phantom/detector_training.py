@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from refinerank_core.phantom.detector_loss import (
     set_loss,
 )
 from refinerank_core.phantom.detector_scores import score_detector
-from refinerank_core.phantom.run_state import keep_state, revision, write_card
+from refinerank_core.phantom.run_state import keep_state, load_weights, revision, write_card
 from refinerank_core.phantom.stills import StillSet
 
 SMALL = SmallDetector(
@@ -41,8 +41,29 @@ SMALL = SmallDetector(
     long_side=352,
 )
 
+FINE = replace(SMALL, short_side=252, long_side=448)
+
 _NORM_SCALE = 0.25
 _SCORED = 144  # validation stills that a finished detector is scored on
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What the updates of a training look at, from a step on.
+
+    Attributes:
+        first: the step that it begins with.
+        batch: stills in an update.
+        size_wh: of the pictures in pixels.
+    """
+
+    first: int
+    batch: int
+    size_wh: tuple[int, int]
+
+
+FROM_SEED = (Stage(0, 8, (256, 144)), Stage(1750, 4, (352, 198)))
+GOING_ON = (Stage(0, 4, (352, 198)), Stage(4000, 4, (448, 252)))
 
 
 @dataclass(frozen=True)
@@ -50,8 +71,8 @@ class DetectorPlan:
     """How a detector is trained.
 
     Attributes:
-        coarse_steps, coarse_batch, coarse_wh: the first updates, on more and smaller pictures.
-        steps, batch: all updates, and stills in each of the later ones, at the size of inference.
+        stages: what is looked at, in order, the first from step 0.
+        steps: all updates.
         copies: queries that each thing is assigned to in the set loss; 12 raw boxes are kept of a
             frame, so a few near-doubles of each tool do more for recall than one box does.
         peak_rate: learning rate between warm-up and cooling.
@@ -62,11 +83,8 @@ class DetectorPlan:
         threads: of torch; part of the plan because sums depend on it in the last bit.
     """
 
-    coarse_steps: int = 1750
-    coarse_batch: int = 8
-    coarse_wh: tuple[int, int] = (256, 144)
-    steps: int = 2600
-    batch: int = 4
+    stages: tuple[Stage, ...] = FROM_SEED
+    steps: int = 3000
     copies: int = 3
     peak_rate: float = 7e-4
     weight_decay: float = 1e-4
@@ -77,10 +95,18 @@ class DetectorPlan:
     threads: int = 1
     size: SmallDetector = field(default_factory=lambda: SMALL)
 
+    def stage_at(self, step: int) -> Stage:
+        """Return the last stage that has begun."""
+        return [stage for stage in self.stages if stage.first <= step][-1]
+
 
 @dataclass(eq=False)
 class DetectorRun:
-    """A training under way: everything that a checkpoint holds."""
+    """A training under way: everything that a checkpoint holds.
+
+    Attributes:
+        started_from: the name and hash of the weights it began with, "" for seeded ones.
+    """
 
     plan: DetectorPlan
     model: Any
@@ -88,10 +114,16 @@ class DetectorRun:
     optimizer: torch.optim.Optimizer
     step: int = 0
     seconds: float = 0.0
+    started_from: str = ""
 
     @classmethod
-    def start(cls, plan: DetectorPlan, folder: Path) -> DetectorRun:
-        """Seeded weights, or the checkpoint in folder when there is one.
+    def start(cls, plan: DetectorPlan, folder: Path, weights: Path | None = None) -> DetectorRun:
+        """Seeded weights or given ones, or the checkpoint in folder when there is one.
+
+        Args:
+            plan: how to train.
+            folder: of the training's own checkpoint.
+            weights: a finished detector of the same size to go on from.
 
         Raises:
             ValueError: the checkpoint belongs to another plan.
@@ -101,14 +133,18 @@ class DetectorRun:
         model, processor = build_detector(plan.size, caption_words(), folder, seed=plan.seed)
         start_rarely(model, plan.size.width)
         wake_boxes(model, seed=plan.seed)
+        started_from = ""
+        if weights is not None:
+            started_from = load_weights(model, processor, weights)
         optimizer = torch.optim.AdamW(
             model.parameters(), lr=plan.peak_rate, weight_decay=plan.weight_decay
         )
-        run = cls(plan, model.train(), processor, optimizer)
+        run = cls(plan, model.train(), processor, optimizer, started_from=started_from)
         path = folder / "state.pt"
         if path.is_file():
             state = torch.load(path, weights_only=True)
-            if _fixed(state["plan"]) != _fixed(_as_json(plan)):
+            same_start = state.get("started_from", "") == started_from
+            if _fixed(state["plan"]) != _fixed(_as_json(plan)) or not same_start:
                 raise ValueError(f"{folder.name} holds a checkpoint of another plan. Empty it.")
             model.load_state_dict(state["model"])
             optimizer.load_state_dict(state["optimizer"])
@@ -123,6 +159,7 @@ class DetectorRun:
             "optimizer": self.optimizer.state_dict(),
             "step": self.step,
             "seconds": self.seconds,
+            "started_from": self.started_from,
         }
         keep_state(state, folder / "state.pt")
 
@@ -136,11 +173,9 @@ class DetectorRun:
             group["lr"] = rate_at(self.step, plan)
         torch.manual_seed(plan.seed * 1_000_003 + self.step)
         rng = np.random.default_rng([plan.seed, self.step])
-        coarse = self.step < plan.coarse_steps
-        count = plan.coarse_batch if coarse else plan.batch
-        size_wh = plan.coarse_wh if coarse else (plan.size.long_side, plan.size.short_side)
-        picked = [stills[place] for place in balanced(rng, stills, count)]
-        batch = prepare(rng, picked, self.processor, size_wh)
+        stage = plan.stage_at(self.step)
+        picked = [stills[place] for place in balanced(rng, stills, stage.batch)]
+        batch = prepare(rng, picked, self.processor, stage.size_wh)
         share = 0.1 if self.step < plan.warm_steps else 1.0
         loss = detector_loss(self.model, batch, decoder_share=share, copies=plan.copies)
         self.optimizer.zero_grad()
@@ -152,7 +187,12 @@ class DetectorRun:
 
 
 def train_detector(
-    plan: DetectorPlan, stills: StillSet, folder: Path, *, stop_after: int | None = None
+    plan: DetectorPlan,
+    stills: StillSet,
+    folder: Path,
+    *,
+    weights: Path | None = None,
+    stop_after: int | None = None,
 ) -> DetectorRun:
     """Train, or go on after the last checkpoint in folder.
 
@@ -160,9 +200,10 @@ def train_detector(
         plan: how.
         stills: training stills of all procedures.
         folder: of the checkpoint and the tokenizer.
+        weights: a finished detector to go on from; None starts from the seed.
         stop_after: leave after this many steps in all, with a checkpoint.
     """
-    run = DetectorRun.start(plan, folder)
+    run = DetectorRun.start(plan, folder, weights)
     last = plan.steps if stop_after is None else min(stop_after, plan.steps)
     recent: list[float] = []
     with tqdm(total=plan.steps, initial=run.step, desc="detector", unit="step") as bar:
@@ -248,7 +289,12 @@ def detector_loss(model: Any, batch: Batch, *, decoder_share: float, copies: int
 
 
 def finish_detector(
-    run: DetectorRun, stills: StillSet, validation: StillSet | None, folder: Path
+    run: DetectorRun,
+    stills: StillSet,
+    validation: StillSet | None,
+    folder: Path,
+    *,
+    command: str = "",
 ) -> dict[str, Any]:
     """Write the checkpoint that the adapter loads, score it, and write its card.
 
@@ -257,6 +303,7 @@ def finish_detector(
         stills: what it was trained on.
         validation: what it is scored on, None for no scores.
         folder: of the checkpoint.
+        command: as typed, for the card.
 
     Returns:
         The card.
@@ -270,7 +317,8 @@ def finish_detector(
         "parameters": sum(p.numel() for p in run.model.parameters()),
         "data": {"purpose": "training", "stills": len(stills), "seeds": seeds_of(stills)},
         "revision": revision(),
-        "command": f"python -m refinerank_core phantom train-detector --steps {run.plan.steps}",
+        "started_from": run.started_from,
+        "command": command,
     }
     if validation is not None:
         detector = GroundingDino(settings, torch.device("cpu"))
@@ -292,7 +340,7 @@ def seeds_of(stills: StillSet) -> dict[str, list[int]]:
 
 def _fixed(plan: dict[str, Any]) -> dict[str, Any]:
     """What of a plan must not change between a checkpoint and its going on."""
-    return {name: value for name, value in plan.items() if name not in ("steps", "coarse_steps")}
+    return {name: value for name, value in plan.items() if name not in ("steps", "stages")}
 
 
 def _as_json(plan: DetectorPlan) -> dict[str, Any]:

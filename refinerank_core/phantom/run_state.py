@@ -12,6 +12,9 @@ from typing import Any
 
 import torch
 from tqdm import tqdm
+from transformers import AutoTokenizer
+
+from refinerank_core.models.loading import load_strictly, weights_id
 
 
 def keep_state(state: dict[str, Any], path: Path) -> None:
@@ -36,6 +39,33 @@ def read_state(path: Path, plan: dict[str, Any]) -> dict[str, Any] | None:
             f"{path.name} in {path.parent.name} belongs to another plan: train in another folder."
         )
     return state
+
+
+def load_weights(model: Any, processor: Any, folder: Path) -> str:
+    """Give a model the weights of a finished checkpoint of its size and its words.
+
+    Args:
+        model: a transformers model.
+        processor: with the tokenizer that the training will use.
+        folder: of the finished checkpoint.
+
+    Returns:
+        The checkpoint's name and hash.
+
+    Raises:
+        WeightsError: the checkpoint is absent, damaged, or of another size.
+        ValueError: its tokenizer counts words in another way.
+    """
+    words = AutoTokenizer.from_pretrained(folder).get_vocab()
+    if words != processor.tokenizer.get_vocab():
+        raise ValueError(
+            f"{folder.name} knows other words than this version trains. Start from a seed."
+        )
+    begun = load_strictly(
+        type(model), str(folder), revision=None, dtype=torch.float32, attention="eager"
+    )
+    model.load_state_dict(begun.state_dict())
+    return weights_id(str(folder), begun)
 
 
 def run_steps(

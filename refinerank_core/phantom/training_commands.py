@@ -25,26 +25,36 @@ def add_train_detector(commands: Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument("out", type=Path, help="folder of the finished checkpoint")
     parser.add_argument("--work", type=Path, required=True, help="folder of resumable state")
     parser.add_argument("--validation", type=Path, help="folder of validation stills to score on")
+    parser.add_argument("--start-from", type=Path, help="a finished detector to train further")
     parser.add_argument("--steps", type=int, default=3000)
-    parser.add_argument("--batch", type=int, default=4)
+    parser.add_argument("--cool-steps", type=int, default=300, help="last steps of falling rate")
+    parser.add_argument("--peak-rate", type=float, default=7e-4)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)
     parser.set_defaults(run=run_train_detector)
 
 
 def run_train_detector(args: argparse.Namespace) -> int:
-    from refinerank_core.phantom.detector_training import (
-        DetectorPlan,
-        finish_detector,
-        train_detector,
-    )
+    from refinerank_core.phantom import detector_training as training
     from refinerank_core.phantom.stills import StillSet
 
-    plan = DetectorPlan(steps=args.steps, batch=args.batch, seed=args.seed, threads=args.threads)
+    begun = args.start_from is not None
+    plan = training.DetectorPlan(
+        stages=training.GOING_ON if begun else training.FROM_SEED,
+        steps=args.steps,
+        cool_steps=args.cool_steps,
+        peak_rate=args.peak_rate,
+        seed=args.seed,
+        threads=args.threads,
+        size=training.FINE if begun else training.SMALL,
+    )
     stills = StillSet(args.stills, "training")
-    run = train_detector(plan, stills, args.work)
+    run = training.train_detector(plan, stills, args.work, weights=args.start_from)
     validation = StillSet(args.validation, "validation") if args.validation else None
-    card = finish_detector(run, stills, validation, args.out)
+    command = f"phantom train-detector --steps {args.steps} --cool-steps {args.cool_steps} "
+    command += f"--peak-rate {args.peak_rate} --seed {args.seed} --threads {args.threads}"
+    command += f" --start-from {args.start_from.name}" if begun else ""
+    card = training.finish_detector(run, stills, validation, args.out, command=command)
     print(json.dumps(card, indent=2))
     return 0
 
