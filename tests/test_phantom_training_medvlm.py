@@ -269,6 +269,25 @@ def test_the_language_side_goes_on_to_the_same_weights(stills: StillSet, tmp_pat
     assert same(straight.heads.state_dict(), resumed.heads.state_dict())
 
 
+def test_the_language_side_may_go_on_from_a_finished_model(
+    stills: StillSet, tmp_path: Path
+) -> None:
+    first = LanguageRun(language_plan(TINY), stills, tmp_path / "first", tower=None)
+    first.train()
+    save(first.model, first.processor, tmp_path / "out")
+
+    begun = LanguageRun(
+        language_plan(TINY), stills, tmp_path / "second", tower=None, weights=tmp_path / "out"
+    )
+    assert same(begun.model.state_dict(), first.model.state_dict())
+    assert begun.step == 0
+    assert begun.started_from.startswith("out@")
+
+    begun.train(stop_after=1)
+    with pytest.raises(ValueError, match="another plan"):
+        LanguageRun(language_plan(TINY), stills, tmp_path / "second", tower=None)
+
+
 def test_a_checkpoint_of_another_plan_is_refused(stills: StillSet, tmp_path: Path) -> None:
     TowerRun(TowerPlan(steps=1, batch=2, whitened=0, size=TINY), stills, tmp_path).train()
 

@@ -54,9 +54,15 @@ def add_train_medvlm(commands: Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument("stills", type=Path, help="folder of `phantom make`, both purposes")
     parser.add_argument("out", type=Path, help="folder of the finished checkpoint")
     parser.add_argument("--work", type=Path, required=True, help="folder of resumable state")
+    parser.add_argument(
+        "--start-from", type=Path, help="a finished MedVLM to train further, without tower steps"
+    )
     parser.add_argument("--tower-steps", type=int, default=3000)
     parser.add_argument("--language-steps", type=int, default=3000)
     parser.add_argument("--joint-from", type=int, default=1500, help="step the tower joins in at")
+    parser.add_argument("--videos-from", type=int, default=700, help="step of the first videos")
+    parser.add_argument("--peak-rate", type=float, default=1.5e-3)
+    parser.add_argument("--tower-rate", type=float, default=3e-4, help="peak rate while joined in")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)
     parser.set_defaults(run=run_train_medvlm)
@@ -70,15 +76,25 @@ def run_train_medvlm(args: argparse.Namespace) -> int:
     from refinerank_core.phantom.medvlm_training import MedVLMTraining, train_medvlm
 
     torch.set_num_threads(args.threads)
+    begun = f"--tower-steps {args.tower_steps}"
+    if args.start_from is not None:
+        begun = f"--start-from {args.start_from.name}"
     job = MedVLMTraining(
         stills=args.stills,
         work=args.work,
         tower=TowerPlan(steps=args.tower_steps, seed=args.seed),
         language=LanguagePlan(
-            steps=args.language_steps, joint_from=args.joint_from, seed=args.seed
+            steps=args.language_steps,
+            joint_from=args.joint_from,
+            videos_from=args.videos_from,
+            peak_rate=args.peak_rate,
+            tower_rate=args.tower_rate,
+            seed=args.seed,
         ),
-        command=f"phantom train-medvlm --tower-steps {args.tower_steps} --language-steps "
-        f"{args.language_steps} --joint-from {args.joint_from} --seed {args.seed}",
+        weights=args.start_from,
+        command=f"phantom train-medvlm {begun} --language-steps {args.language_steps} "
+        f"--joint-from {args.joint_from} --videos-from {args.videos_from} "
+        f"--peak-rate {args.peak_rate} --tower-rate {args.tower_rate} --seed {args.seed}",
     )
     print(json.dumps(train_medvlm(job, args.out)["validation"], indent=2))
     return 0

@@ -39,7 +39,13 @@ from refinerank_core.phantom.medvlm_tower import (
     dense_loss,
     targets_of,
 )
-from refinerank_core.phantom.run_state import keep_state, read_state, run_steps, warm_then_cosine
+from refinerank_core.phantom.run_state import (
+    keep_state,
+    load_weights,
+    read_state,
+    run_steps,
+    warm_then_cosine,
+)
 from refinerank_core.phantom.stills import StillSet
 
 IN_FULL_SHARE = 0.4
@@ -97,15 +103,22 @@ class LanguageRun:
     """A training of the language side under way."""
 
     def __init__(
-        self, plan: LanguagePlan, stills: StillSet, folder: Path, *, tower: Path | None
+        self,
+        plan: LanguagePlan,
+        stills: StillSet,
+        folder: Path,
+        *,
+        tower: Path | None,
+        weights: Path | None = None,
     ) -> None:
-        """Start from a trained tower, or where the checkpoint in folder stands.
+        """Start from a trained tower or finished weights, or where the checkpoint in folder stands.
 
         Args:
             plan: how to train.
             stills: to train on.
             folder: of the checkpoint.
             tower: checkpoint of stage 1; None starts from random weights.
+            weights: a finished model to go on from, instead of a tower; the heads start anew.
 
         Raises:
             ValueError: the checkpoint belongs to another plan.
@@ -124,6 +137,9 @@ class LanguageRun:
             learnt = torch.load(tower, weights_only=True)
             self.model.model.visual.load_state_dict(learnt["visual"])
             self.dense.load_state_dict(learnt["heads"])
+        self.started_from = ""
+        if weights is not None:
+            self.started_from = load_weights(self.model, self.processor, weights)
         language = [*self.model.model.language_model.parameters(), *self.heads.parameters()]
         vision = [*self.model.model.visual.parameters(), *self.dense.parameters()]
         self.optimizer = torch.optim.AdamW(
@@ -136,7 +152,7 @@ class LanguageRun:
             fused=True,
         )
         self.step, self.seconds = 0, 0.0
-        state = read_state(self.path, plan_json(plan))
+        state = read_state(self.path, self._told_plan())
         if state is not None:
             self.model.load_state_dict(state["model"])
             self.heads.load_state_dict(state["heads"])
@@ -146,7 +162,7 @@ class LanguageRun:
 
     def keep(self, step: int, seconds: float) -> None:
         state = {
-            "plan": plan_json(self.plan),
+            "plan": self._told_plan(),
             "model": self.model.state_dict(),
             "heads": self.heads.state_dict(),
             "dense": self.dense.state_dict(),
@@ -156,6 +172,9 @@ class LanguageRun:
         }
         keep_state(state, self.path)
         self.step, self.seconds = step, seconds
+
+    def _told_plan(self) -> dict[str, Any]:
+        return {**plan_json(self.plan), "started_from": self.started_from}
 
     def train(self, *, keep_every_s: float = 120.0, stop_after: int | None = None) -> None:
         """Take the steps that are left, or only up to step number stop_after."""

@@ -28,6 +28,7 @@ class MedVLMTraining:
         stills: folder of the stills, training and validation.
         work: folder of the checkpoints between the stages.
         tower, language: plans of the stages.
+        weights: a finished model to go on from; the tower's stage is then left out.
         keep_every_s: seconds between two checkpoints.
         scored: validation stills of each procedure that are scored.
         command: as typed, for the card.
@@ -37,6 +38,7 @@ class MedVLMTraining:
     work: Path
     tower: TowerPlan
     language: LanguagePlan
+    weights: Path | None = None
     keep_every_s: float = 120.0
     scored: int = 96
     command: str = ""
@@ -46,8 +48,11 @@ def train_medvlm(job: MedVLMTraining, folder: Path) -> dict[str, Any]:
     """Train what is left to train, write the checkpoint to folder, and return its card."""
     stills = StillSet(job.stills, "training")
     tower = TowerRun(job.tower, stills, job.work)
-    tower.train(keep_every_s=job.keep_every_s)
-    run = LanguageRun(job.language, stills, job.work, tower=tower.path)
+    if job.weights is None:
+        tower.train(keep_every_s=job.keep_every_s)
+        run = LanguageRun(job.language, stills, job.work, tower=tower.path)
+    else:
+        run = LanguageRun(job.language, stills, job.work, tower=None, weights=job.weights)
     run.train(keep_every_s=job.keep_every_s)
     return write_medvlm(job, run, tower, folder)
 
@@ -71,7 +76,10 @@ def write_medvlm(
             name: {"count": len(places), "seeds": _seeds(stills, places)}
             for name, places in stills.by_procedure().items()
         },
-        "tower": {
+        "started_from": run.started_from,
+        "tower": None
+        if job.weights
+        else {
             "plan": tower_plan_json(tower.plan),
             "steps": tower.step,
             "seconds": round(tower.seconds),
