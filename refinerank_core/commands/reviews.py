@@ -1,6 +1,7 @@
 """`reviews`: check the record, measure its reliability, sum up failures and agreement."""
 
 import argparse
+import getpass
 import sys
 import tempfile
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from refinerank_core.agreement import Interval, pairs, with_methods
 from refinerank_core.errors import RefineRankError
 from refinerank_core.failure_figures import Judged, count_by, decompose
 from refinerank_core.failures import CATEGORIES
+from refinerank_core.reviews.accounts import add_account
 from refinerank_core.reviews.inspection import judged, method_views, reviewer_views
 from refinerank_core.reviews.store import Store
 from refinerank_core.reviews.worklist import Wanted
@@ -24,6 +26,10 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
     failures = _with_database(own, "failures", "count failures and split the loss", _failures)
     failures.add_argument("--method", default="", help="the method; without it the one reviewed")
     _with_database(own, "agreement", "kappa and IoU between reviewers and methods", _agreement)
+    account = own.add_parser("account", help="add a reviewer with a password to a file (--auth)")
+    account.add_argument("file", type=Path, help="the file that `app.py --auth` reads")
+    account.add_argument("name", help="the reviewer; a known one gets the new password")
+    account.set_defaults(run=_account)
     stress = own.add_parser("stress", help="measure the reliability figures of the README")
     for name, count, words in (
         ("reviewers", 8, "processes that decide at once"),
@@ -84,6 +90,17 @@ def _stress(args: argparse.Namespace) -> int:
     for finding in findings:
         print(f"{'met   ' if finding.met else 'MISSED'}  {finding.name}: {finding.result}")
     return 0 if all(finding.met for finding in findings) else 1
+
+
+def _account(args: argparse.Namespace) -> int:
+    """The password is asked for, or read from a pipe; it is never an argument."""
+    if sys.stdin.isatty():
+        password = getpass.getpass(f"Password of {args.name}: ")
+    else:
+        password = sys.stdin.readline().rstrip("\n")
+    add_account(args.file, args.name, password)
+    print(f"{args.name} may log in when the app is started with --auth {args.file}")
+    return 0
 
 
 def _failures(args: argparse.Namespace) -> int:

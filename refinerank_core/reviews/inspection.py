@@ -1,11 +1,12 @@
 """From the store to failures and agreement: verdicts on cases, views of reviewers and methods."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from refinerank_core.agreement import View
-from refinerank_core.boxes import Corners
+from refinerank_core.boxes import Corners, iou
 from refinerank_core.failure_figures import Judged
 from refinerank_core.failures import Attempt, Scene, classify
 from refinerank_core.grounding import Grounding, TimeGrounding
@@ -46,10 +47,29 @@ def attempt_of(one: TimeGrounding, method: str) -> Attempt:
     )
 
 
-def judge(
+@dataclass(frozen=True)
+class Evidence:
+    """A verdict and the boxes that explain it.
+
+    Attributes:
+        case: what it is about. judged: the verdict.
+        truth: the box that the answer is measured by. chosen: the answer.
+        parent: the original of a chosen refined box, None for an original.
+        best: the box of the whole pool that lies best, None where there is no pool.
+    """
+
+    case: Case
+    judged: Judged
+    truth: Corners
+    chosen: Corners | None
+    parent: Corners | None
+    best: Corners | None
+
+
+def examine(
     view: CaseView, grounding: Grounding | None, *, method: str = "", time_index: int | None = None
-) -> Judged | None:
-    """The verdict on one method in one case; None where nothing is known to judge it by.
+) -> Evidence | None:
+    """The verdict on one method in one case, with its boxes; None: nothing to judge it by.
 
     Args:
         view: the case and its state. The annotated box is the truth; where there is none, the
@@ -63,15 +83,9 @@ def judge(
     method = method or case.method
     if truth is None or method not in {one.method for one in case.answers}:
         return None
-    if grounding is not None and time_index is not None and method in METHODS:
-        attempt = attempt_of(grounding.times[time_index], method)
-        phrases = grounding.query.phrases
-    else:
-        attempt, phrases = Attempt.single(case.box_of(method)), ()
-    size_wh = (case.width, case.height)
-    scene = Scene(truth=truth, size_wh=size_wh, label=case.target, phrases=phrases)
+    attempt, scene = _tried(case, grounding, method, time_index, truth)
     area = (truth[2] - truth[0]) * (truth[3] - truth[1])
-    return Judged(
+    judged = Judged(
         verdict=classify(attempt, scene),
         method=method,
         dataset=case.dataset,
@@ -83,6 +97,48 @@ def judge(
         case_id=case.case_id,
         reviewed=not state.has_truth,
     )
+    return Evidence(case, judged, truth, attempt.chosen, attempt.parent, _nearest(attempt, truth))
+
+
+def judge(
+    view: CaseView, grounding: Grounding | None, *, method: str = "", time_index: int | None = None
+) -> Judged | None:
+    """The verdict alone; see `examine`."""
+    found = examine(view, grounding, method=method, time_index=time_index)
+    return found.judged if found else None
+
+
+def suggested_tags(case: Case, grounding: Grounding | None, box: Corners) -> tuple[str, ...]:
+    """Tags that would fit the answer under review if this box were right; people decide."""
+    if not case.answers:
+        return ()
+    verdict = classify(*_tried(case, grounding, case.method, case.time_index, box))
+    why = () if verdict.category == "correct" else (verdict.category,)
+    return (*why, *verdict.tags)
+
+
+def _tried(
+    case: Case,
+    grounding: Grounding | None,
+    method: str,
+    time_index: int | None,
+    truth: Corners,
+) -> tuple[Attempt, Scene]:
+    """What a method did in a case, and what is true there."""
+    if grounding is not None and time_index is not None and method in METHODS:
+        attempt = attempt_of(grounding.times[time_index], method)
+        phrases = grounding.query.phrases
+    else:
+        attempt, phrases = Attempt.single(case.box_of(method)), ()
+    size_wh = (case.width, case.height)
+    return attempt, Scene(truth=truth, size_wh=size_wh, label=case.target, phrases=phrases)
+
+
+def _nearest(attempt: Attempt, truth: Corners) -> Corners | None:
+    if not len(attempt.pool):
+        return None
+    x0, y0, x1, y1 = attempt.pool[int(iou(attempt.pool, np.array(truth)).argmax())].tolist()
+    return x0, y0, x1, y1
 
 
 def judged(store: Store, wanted: Wanted, *, method: str = "") -> Iterator[Judged]:
@@ -93,6 +149,12 @@ def judged(store: Store, wanted: Wanted, *, method: str = "") -> Iterator[Judged
         wanted: the filter; its page counts for nothing.
         method: "": each case's method under review.
     """
+    for one in evidence(store, wanted, method=method):
+        yield one.judged
+
+
+def evidence(store: Store, wanted: Wanted, *, method: str = "") -> Iterator[Evidence]:
+    """What `judged` gives, with the boxes."""
     last: tuple[str, Grounding | None] = ("", None)
     for view in store.views(wanted):
         case = view.case
@@ -100,7 +162,7 @@ def judged(store: Store, wanted: Wanted, *, method: str = "") -> Iterator[Judged
             found = store.grounding(case.case_id)
             last = (case.grounding_id, found[0] if found else None)
         grounding = last[1] if case.time_index is not None else None
-        one = judge(view, grounding, method=method, time_index=case.time_index)
+        one = examine(view, grounding, method=method, time_index=case.time_index)
         if one is not None:
             yield one
 
