@@ -11,12 +11,15 @@ from collections.abc import Sequence
 
 from refinerank_core.commands import (
     bench,
+    evaluate,
     export,
     ground,
     import_,
     info,
     refinenet,
     reviews,
+    rows,
+    submit,
     untrained,
 )
 from refinerank_core.errors import RefineRankError
@@ -32,6 +35,8 @@ def build_parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for command in (ground, info, reviews, export, import_, bench, untrained, refinenet):
+        command.add_to(commands)
+    for command in (rows, evaluate, submit):
         command.add_to(commands)
     add_phantom(commands)
     return parser

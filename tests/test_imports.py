@@ -21,6 +21,7 @@ FLOORS = {
         "answers",
         "answer_reader",
         "metrics",
+        "intervals",
         "failures",
         "failure_figures",
         "agreement",
@@ -36,6 +37,7 @@ FLOORS = {
         "frame_writer",
         "gop_cache",
         "packet_bits",
+        "shots",
         "footage",
         "device",
         "models",
@@ -53,6 +55,7 @@ FLOORS = {
         "responses",
         "direct",
         "drawing",
+        "evaluation",
     },
     4: {
         "assembly",

@@ -9,6 +9,8 @@ from typing import Any
 from refinerank_core.answers import format_answer, parse_answer
 from refinerank_core.errors import FormatError
 from refinerank_core.formats import strict_json
+from refinerank_core.formats.medvidbench_space import convention_of
+from refinerank_core.formats.medvidbench_time import timeline_of
 from refinerank_core.formats.rows import (
     Asked,
     Fault,
@@ -201,19 +203,13 @@ def _question(item: Mapping[str, Any]) -> str:
 
 
 def _frame_at(item: Mapping[str, Any], time_s: float) -> int | None:
-    """The sampled frame nearest to a local time; None where the row does not tell."""
-    metadata = item.get("metadata")
-    metadata = metadata if isinstance(metadata, dict) else {}
+    """Number of the sampled frame nearest to a local time; None where the row does not tell."""
+    convention = convention_of(str(item.get("data_source") or ""))
     try:
-        fps, start = float(metadata["fps"]), int(metadata.get("input_video_start_frame") or 0)
-    except (KeyError, TypeError, ValueError):
+        timeline = timeline_of(item, convention, [time_s])
+        return timeline.numbers[timeline.nearest(time_s)]
+    except RowError:
         return None
-    frames = item.get("sampled_video_frames") or item.get("video") or []
-    found = [_FRAME.search(PurePath(name).stem) for name in frames if isinstance(name, str)]
-    numbers = [int(match[1]) for match in found if match]
-    if not numbers or fps <= 0:
-        return None
-    return min(numbers, key=lambda number: abs((number - start) / fps - time_s))
 
 
 def _annotated(

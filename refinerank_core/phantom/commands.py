@@ -19,6 +19,7 @@ def add_phantom(subparsers: Commands[argparse.ArgumentParser]) -> None:
     parser = subparsers.add_parser("phantom", help="make phantom surgery and train on it")
     commands = parser.add_subparsers(dest="phantom_command", required=True)
     add_make(commands)
+    add_rows(commands)
     add_train_medvlm(commands)
     add_training(commands)
     add_samples(commands)
@@ -46,6 +47,36 @@ def run_make(args: argparse.Namespace) -> int:
         shard_scenes=args.shard_scenes,
     )
     print(make_stills(plan, args.folder))
+    return 0
+
+
+def add_rows(commands: Commands[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("rows", help="write MedVidBench-like rows and their frames")
+    parser.add_argument("folder", type=Path, help="gets rows.json and one folder of frames a video")
+    parser.add_argument("--purpose", choices=sorted(SEED_RANGES), default="training")
+    parser.add_argument("--procedures", nargs="+", choices=PROCEDURES, default=list(PROCEDURES))
+    parser.add_argument("--first-scene", type=int, default=0)
+    parser.add_argument("--scenes", type=int, default=2, help="videos of each procedure")
+    parser.add_argument("--questions", type=int, default=4, help="questions about each video")
+    parser.add_argument("--duration", type=float, default=20.0, help="seconds of each video")
+    parser.add_argument("--seed", type=int, default=0, help="of the questions")
+    parser.set_defaults(run=run_rows)
+
+
+def run_rows(args: argparse.Namespace) -> int:
+    from refinerank_core.phantom.rows import FRAME_WH, write_rows
+    from refinerank_core.phantom.scene import Scene
+    from refinerank_core.phantom.seeds import seed_for
+
+    scenes = [
+        Scene.from_seed(seed_for(args.purpose, number), procedure, duration_s=args.duration)
+        for procedure in args.procedures
+        for number in range(args.first_scene, args.first_scene + args.scenes)
+    ]
+    path = write_rows(
+        scenes, args.folder, size_wh=FRAME_WH, per_scene=args.questions, seed=args.seed
+    )
+    print(path.name)
     return 0
 
 

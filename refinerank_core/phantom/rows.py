@@ -15,6 +15,7 @@ from refinerank_core.phantom.scene import Scene
 JPEG_QUALITY = 92
 SAMPLE_EVERY = 5  # source frames per stored one: 0.2 s at 25 fps, the grid that times lie on
 ROWS_FILE = "rows.json"
+FRAME_WH = (448, 252)
 
 
 def video_id(scene: Scene) -> str:
@@ -64,7 +65,7 @@ def row_of(
         "video": list(frames),
         "sampled_video_frames": list(frames),
         "metadata": {
-            "fps": scene.fps,
+            "fps": scene.fps / SAMPLE_EVERY,  # the benchmark means the rate of sampling
             "video_id": video_id(scene),
             "input_video_start_frame": 0,
             "input_video_end_frame": scene.frame_count - 1,
@@ -91,9 +92,10 @@ def write_rows(
         scenes: to ask about.
         folder: gets one folder of frames a scene, and rows.json.
         size_wh: of the frames and boxes.
-        per_scene: questions for each scene.
+        per_scene: questions for each scene, all with an answer on stored frames.
         seed: of the questions.
     """
+    folder.mkdir(parents=True, exist_ok=True)
     rows: list[dict[str, object]] = []
     for place, scene in enumerate(scenes):
         rng = np.random.default_rng([seed, place, scene.seed])
@@ -103,7 +105,9 @@ def write_rows(
         asked = 0
         for _ in range(20 * per_scene):  # some draws leave nothing unambiguous to ask
             question = ask(scene, rng, size_wh=size_wh)
-            if question is not None and asked < per_scene:
+            if question is None or question.instance is None:
+                continue
+            if round(question.times_s[-1] * scene.fps) <= (len(frames) - 1) * SAMPLE_EVERY:
                 row_id = f"{video_id(scene)}-q{asked}"
                 rows.append(row_of(question, scene, frames, row_id))
                 asked += 1
