@@ -340,7 +340,8 @@ def seeds_of(stills: StillSet) -> dict[str, list[int]]:
 
 def _fixed(plan: dict[str, Any]) -> dict[str, Any]:
     """What of a plan must not change between a checkpoint and its going on."""
-    return {name: value for name, value in plan.items() if name not in ("steps", "stages")}
+    free = ("steps", "stages", "cool_steps")
+    return {name: value for name, value in plan.items() if name not in free}
 
 
 def _as_json(plan: DetectorPlan) -> dict[str, Any]:
