@@ -10,6 +10,7 @@ import numpy as np
 from demo.sessions import Clip
 
 LONG_SIDE_PX = 1920
+THUMB_PX = 360
 QUALITY = 88
 CACHE_BYTES = 192 << 20
 
@@ -55,11 +56,16 @@ class FrameImages:
                 self._held_bytes -= len(self._entries.pop(key))
 
 
-def encode(clip: Clip, index: int) -> str:
+def thumb(clip: Clip, index: int) -> str:
+    """One frame as a small data URL. Raises IndexError and VideoError, as `FrameImages.url`."""
+    return encode(clip, index, THUMB_PX)
+
+
+def encode(clip: Clip, index: int, long_side_px: int = LONG_SIDE_PX) -> str:
     """Decode one frame and pack it as a JPEG data URL."""
     image = clip.video.read_frame(index).image
     height, width = image.shape[:2]
-    scale = LONG_SIDE_PX / max(height, width)
+    scale = long_side_px / max(height, width)
     if scale < 1:
         size = (max(1, round(width * scale)), max(1, round(height * scale)))
         image = np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)

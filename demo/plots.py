@@ -25,7 +25,7 @@ def scores(time: TimeGrounding) -> go.Figure:
         (kept if row.kept_original else dropped).append(row.score_original)
         if row.refined_box is not None:
             (kept if row.kept_refined else dropped).append(row.score_refined)
-    figure = _figure("Scores of the joint pool", "score (logit)", "boxes")
+    figure = bare_figure("Scores of the joint pool", "score (logit)", "boxes")
     for name, values, colour in (("kept", kept, SKY), ("filtered", dropped, GREY)):
         figure.add_trace(
             go.Histogram(x=values, name=name, marker_color=colour, nbinsx=36, opacity=0.85)
@@ -41,7 +41,7 @@ def scores(time: TimeGrounding) -> go.Figure:
 def refinement(time: TimeGrounding) -> go.Figure:
     """Each candidate's original against its refined score; above the line refining pays."""
     rows = [row for row in time.candidates if row.refined_box is not None]
-    figure = _figure("Original against refined", "original score s", "refined score s-hat")
+    figure = bare_figure("Original against refined", "original score s", "refined score s-hat")
     ends = [row.score_original for row in rows] + [row.score_refined for row in rows] or [0.0]
     line = [min(ends), max(ends)]
     figure.add_trace(
@@ -77,7 +77,7 @@ def over_time(answer: Answer) -> go.Figure:
     """Score and margin of the answer over the requested times; IoU of each method with truth."""
     times = answer.grounding.times
     seconds = [time.frame_s for time in times]
-    figure = _figure("Over time", "seconds", "score (logit)")
+    figure = bare_figure("Over time", "seconds", "score (logit)")
     best = [time.answers.refinerank for time in times]
     figure.add_trace(_line(seconds, [one.score for one in best], "score", SKY, "solid"))
     figure.add_trace(_line(seconds, [one.margin for one in best], "margin", GREY, "dot"))
@@ -114,7 +114,8 @@ def _line(x: Sequence[float], y: Sequence[float | None], name: str, colour: str,
     )
 
 
-def _figure(title: str, x: str, y: str) -> go.Figure:
+def bare_figure(title: str, x: str, y: str) -> go.Figure:
+    """A figure with a title and axes, nothing in it yet."""
     figure = go.Figure()
     figure.update_layout(
         title={"text": title, "font": {"size": 13}, "x": 0, "xref": "paper", "y": 0.97},

@@ -1,9 +1,10 @@
 """The bundled clips: a video each, and beside it what it is about and an answer kept from before.
 
 `clip.mp4` may have `clip.json` (a `Sidecar`) and `clip.grounding.json` (written by
-`ground --json`); both are optional.
+`ground --json`); both are optional. Answers to further questions are `clip.q2.grounding.json`...
 """
 
+import glob
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +34,8 @@ class Sidecar(BaseModel):
     title: str = ""
     about: str = ""
     rank: int = 100
+    procedure: str = ""
+    phantom: bool = False
     questions: tuple[SampleQuestion | str, ...] = ()
 
 
@@ -46,6 +49,8 @@ class Sample:
         title: for people.
         about: one sentence, or "".
         rank: the lowest is shown first.
+        procedure: what operation it shows, or "".
+        phantom: a drawn scene.
         questions: that suit it; may be empty.
     """
 
@@ -54,6 +59,8 @@ class Sample:
     title: str
     about: str = ""
     rank: int = 100
+    procedure: str = ""
+    phantom: bool = False
     questions: tuple[SampleQuestion, ...] = field(default=())
 
     def truth_for(self, text: str) -> Mapping[int, Box]:
@@ -64,6 +71,13 @@ class Sample:
         """The answer kept beside the clip, or None. Raises FormatError when it is damaged."""
         path = self.path.with_suffix(".grounding.json")
         return Grounding.load(path) if path.is_file() else None
+
+    def stored_answers(self) -> list[Grounding]:
+        """All answers kept beside the clip, the first one first. Raises FormatError, as above."""
+        first = self.path.with_suffix(".grounding.json")
+        more = self.path.parent.glob(f"{glob.escape(self.name)}.q*.grounding.json")
+        paths = [first] * first.is_file() + sorted(more)
+        return [Grounding.load(path) for path in paths]
 
 
 def list_samples(folder: Path) -> list[Sample]:
@@ -90,6 +104,8 @@ def _read_sample(path: Path) -> Sample:
         title=facts.title or path.stem.replace("-", " ").replace("_", " "),
         about=facts.about,
         rank=facts.rank,
+        procedure=facts.procedure,
+        phantom=facts.phantom,
         questions=tuple(
             SampleQuestion(text=one) if isinstance(one, str) else one for one in facts.questions
         ),

@@ -1,6 +1,6 @@
 """From the store to failures and agreement: verdicts on cases, views of reviewers and methods."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -149,12 +149,12 @@ def judged(store: Store, wanted: Wanted, *, method: str = "") -> Iterator[Judged
         wanted: the filter; its page counts for nothing.
         method: "": each case's method under review.
     """
-    for one in evidence(store, wanted, method=method):
+    for one in evidence(store, wanted, methods=(method,)):
         yield one.judged
 
 
-def evidence(store: Store, wanted: Wanted, *, method: str = "") -> Iterator[Evidence]:
-    """What `judged` gives, with the boxes."""
+def evidence(store: Store, wanted: Wanted, *, methods: Sequence[str] = ("",)) -> Iterator[Evidence]:
+    """What `judged` gives, with the boxes, for several methods in one pass over the cases."""
     last: tuple[str, Grounding | None] = ("", None)
     for view in store.views(wanted):
         case = view.case
@@ -162,9 +162,10 @@ def evidence(store: Store, wanted: Wanted, *, method: str = "") -> Iterator[Evid
             found = store.grounding(case.case_id)
             last = (case.grounding_id, found[0] if found else None)
         grounding = last[1] if case.time_index is not None else None
-        one = examine(view, grounding, method=method, time_index=case.time_index)
-        if one is not None:
-            yield one
+        for method in methods:
+            one = examine(view, grounding, method=method, time_index=case.time_index)
+            if one is not None:
+                yield one
 
 
 def reviewer_views(views: Iterable[CaseView]) -> Iterator[View]:

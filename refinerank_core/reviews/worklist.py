@@ -63,6 +63,7 @@ class Item(Plain):
     case_id: str
     video_name: str
     question: str
+    target: str
     requested_s: float | None
     frame_index: int | None
     dataset: str
