@@ -67,9 +67,16 @@ class ExportAsk(Ask):
 
 
 class OpenAsk(Ask):
-    """A clip to look at: a bundled one, or an upload of this visitor's."""
+    """A clip: a bundled one, or an upload of this visitor's."""
 
     clip: Token
+
+
+class StoredAsk(Ask):
+    """A question of a bundled clip whose kept answer is wanted."""
+
+    clip: Token
+    text: Annotated[str, StringConstraints(max_length=20000)]
 
 
 class UploadAsk(Ask):

@@ -16,6 +16,7 @@ from demo.events import (
     CancelAsk,
     FocusAsk,
     OpenAsk,
+    StoredAsk,
     SubmitAsk,
     UploadAsk,
     answered,
@@ -70,6 +71,16 @@ class Explore:
         self._session(request).cancel.set()
         clip = self._sessions.clip(event_ask(OpenAsk, event).clip)
         return gr.HTML(**self._shown(clip, Link()))
+
+    @errors_to_toast
+    def on_stored(self, event: gr.EventData) -> gr.HTML:
+        """The kept answer to an example question."""
+        ask = event_ask(StoredAsk, event)
+        answer = self._sessions.stored_for(self._sessions.clip(ask.clip), ask.text)
+        if answer is None:
+            return gr.HTML(progress=ended("unstored"))
+        shown = present.answer_facts(answer, best_frame(answer.grounding))
+        return gr.HTML(answer=shown, progress=None)
 
     @errors_to_toast
     def on_upload(self, event: gr.EventData, request: gr.Request) -> gr.HTML:
@@ -127,7 +138,8 @@ class Explore:
 
     def _shown(self, clip: Clip, link: Link) -> Facts:
         """Everything that a clip brings to the screen."""
-        answer = self._sessions.stored_answer(clip)
+        stored = self._sessions.stored_answer(clip)
+        answer = self._sessions.stored_for(clip, link.q) if link.q else stored
         if answer and not link.asks_for(answer.grounding.question):
             answer = None
         last = len(clip.video) - 1
@@ -187,8 +199,9 @@ def build(services: Services, sessions: Sessions, frames: FrameImages, blocks: g
     pace = Pace()
     explore = Explore(services, sessions, frames, pace)
     look = Lookup(services, sessions, frames, pace)
+    served = [look.frame, look.pool, look.maps, look.read, look.shots, look.take]
     view = stage(
-        [answered(one) for one in (look.frame, look.pool, look.maps, look.read, look.take)],
+        [answered(one) for one in served],
         profile=present.profile_facts(services.profile),
         stages=list(services.stages),
         caveat=services.caveat,
@@ -202,6 +215,7 @@ def build(services: Services, sessions: Sessions, frames: FrameImages, blocks: g
     quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
     blocks.load(explore.on_open, outputs=view, queue=False, **quiet)
     view.open_clip(explore.on_clip, outputs=view, trigger_mode="always_last", **quiet)
+    view.open_stored(explore.on_stored, outputs=view, queue=False, **quiet)
     sent = view.upload(explore.on_upload, outputs=view, **quiet)
     sent.failure(explore.on_upload_failed, outputs=view, **quiet)
     view.submit(

@@ -6,11 +6,12 @@ import base64
 from typing import Any
 
 from demo import exports, present
-from demo.events import ExportAsk, FrameAsk, MapsAsk, PoolAsk, QuestionAsk, read_ask
+from demo.events import ExportAsk, FrameAsk, MapsAsk, OpenAsk, PoolAsk, QuestionAsk, read_ask
 from demo.frames import FrameImages
 from demo.runs import Pace
 from demo.services import Services
 from demo.sessions import Answer, SessionError, Sessions
+from demo.shots import Shots
 from refinerank_core.grounding import Box
 from refinerank_core.question import parse_question
 
@@ -27,6 +28,7 @@ class Lookup:
         self._sessions = sessions
         self._frames = frames
         self._pace = pace
+        self._shots = Shots()
 
     def frame(self, sent: Any) -> Facts:
         """One picture."""
@@ -62,6 +64,11 @@ class Lookup:
             "phrases": list(asked.phrases),
             "per_time_s": self._pace.left_s(self._services.stages, {}, 1),
         }
+
+    def shots(self, sent: Any) -> Facts:
+        """The frames that begin a new shot. May take a while for a clip that was not seen yet."""
+        clip = self._sessions.clip(read_ask(OpenAsk, sent).clip)
+        return {"shots": list(self._shots.of(clip))}
 
     def take(self, sent: Any) -> Facts:
         """A file to take away, base64."""

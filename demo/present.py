@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from demo.runs import Step
 from demo.samples import Sample
 from demo.services import ProfileCard
-from demo.sessions import SAMPLE_TOKEN, Answer, Clip
+from demo.sessions import SAMPLE_TOKEN, Answer, Clip, answered_questions
 from refinerank_core.boxes import iou
 from refinerank_core.decode import ranked_choices
 from refinerank_core.grounding import Box, Candidate, TimeGrounding
@@ -72,6 +72,7 @@ def clip_facts(clip: Clip, opened_at: int) -> Plain:
         "codec": video.codec,
         "times": time_table(video),
         "questions": [one.text for one in sample.questions] if sample else [],
+        "stored": answered_questions(sample) if sample else [],
         "warnings": list(video.warnings),
         "index": opened_at,
     }
@@ -109,6 +110,7 @@ def answer_facts(answer: Answer, opened_at: int | None = None) -> Plain:
         "warnings": list(grounding.warnings),
         "seconds": dict(grounding.seconds),
         "note": origin_note(answer),
+        "stored": answer.reused is None,
         "asked_for": asked_for(answer),
         "spent": [f"{name} {spent:.2f} s" for name, spent in grounding.seconds.items()],
         "inter_block": grounding.profile.inter_block,

@@ -21,6 +21,7 @@ from demo.samples import Sample, list_samples
 from demo.services import Limits, Services
 from refinerank_core.errors import RefineRankError, VideoError
 from refinerank_core.grounding import Box, Grounding
+from refinerank_core.question import clean_text
 from refinerank_core.video import Video
 
 if TYPE_CHECKING:
@@ -37,12 +38,21 @@ class SessionError(RefineRankError):
 
 @dataclass(frozen=True, eq=False)
 class Clip:
-    """An open clip. sample is None for an upload, home is the upload's own folder."""
+    """An open clip.
+
+    Attributes:
+        token: what the browser calls it.
+        video: open.
+        sample: None for an upload.
+        home: the upload's own folder.
+        path: its file; None where nobody else may open it.
+    """
 
     token: str
     video: Video
     sample: Sample | None
     home: Path | None = None
+    path: Path | None = None
 
     def remove(self) -> None:
         """Close an upload and remove it from the disk."""
@@ -134,21 +144,39 @@ class Sessions:
                 if found is None:
                     raise SessionError("There is no such sample clip. Choose one from the list.")
                 video = self.services.open_video(found.path)
-                self._bundled[name] = Clip(SAMPLE_TOKEN + name, video, found)
+                self._bundled[name] = Clip(SAMPLE_TOKEN + name, video, found, path=found.path)
             return self._bundled[name]
 
-    def stored_answer(self, clip: Clip) -> Answer | None:
-        """The answer that was kept beside a bundled clip, if it is about these very pictures."""
-        if clip.sample is None:
+    def stored_answer(self, clip: Clip, number: int = 1) -> Answer | None:
+        """The answer that was kept beside a bundled clip, if it is about these very pictures.
+
+        Args:
+            clip: an upload has none.
+            number: of the question, counted from 1.
+        """
+        if clip.sample is None or not 1 <= number <= max(1, len(clip.sample.questions)):
             return None
+        token = clip.token if number == 1 else f"{clip.token}/{number}"
         with self._lock:
-            if clip.token not in self._stored:
-                grounding = clip.sample.stored_answer()
+            if token not in self._stored:
+                path = answer_path(clip.sample, number)
+                grounding = Grounding.load(path) if path.is_file() else None
                 if grounding is None or grounding.video.sha256 != clip.video.sha256:
                     return None
                 truth = clip.sample.truth_for(grounding.question.text)
-                self._stored[clip.token] = Answer(clip.token, clip, grounding, {}, truth)
-            return self._stored[clip.token]
+                self._stored[token] = Answer(token, clip, grounding, {}, truth)
+            return self._stored[token]
+
+    def stored_for(self, clip: Clip, text: str) -> Answer | None:
+        """The kept answer to a question in these words, if there is one."""
+        wanted = clean_text(text)
+        questions = clip.sample.questions if clip.sample else ()
+        same = [number for number, one in enumerate(questions, 1) if clean_text(one.text) == wanted]
+        for number in sorted({1, *same}):
+            answer = self.stored_answer(clip, number)
+            if answer is not None and answer.grounding.question.text == wanted:
+                return answer
+        return None
 
     def add_upload(self, session: Session, uploaded: Path) -> Clip:
         """Take a file over from the upload folder into the visitor's own and open it.
@@ -171,7 +199,7 @@ class Sessions:
         except RefineRankError:
             shutil.rmtree(home, ignore_errors=True)
             raise
-        clip = Clip(token, video, None, home)
+        clip = Clip(token, video, None, home, kept)
         with self._lock:
             session.clips[token] = clip
             while len(session.clips) > UPLOADS_KEPT:
@@ -198,7 +226,8 @@ class Sessions:
     def answer(self, token: str) -> Answer:
         """The answer that a browser names. Raises SessionError when there is none."""
         if token.startswith(SAMPLE_TOKEN):
-            stored = self.stored_answer(self.clip(token))
+            name, _, number = token.partition("/")
+            stored = self.stored_answer(self.clip(name), int(number) if number.isdecimal() else 1)
             if stored is not None:
                 return stored
         with self._lock:
@@ -206,6 +235,18 @@ class Sessions:
                 if token in session.answers:
                     return session.answers[token]
         raise SessionError("This answer is no longer here. Ask again.")
+
+
+def answer_path(sample: Sample, number: int) -> Path:
+    """Where the answer to a clip's question of this number, counted from 1, is kept."""
+    which = "" if number == 1 else f".q{number}"
+    return sample.path.with_suffix(f"{which}.grounding.json")
+
+
+def answered_questions(sample: Sample) -> list[str]:
+    """The questions of a clip with an answer kept beside it."""
+    pairs = enumerate(sample.questions, 1)
+    return [one.text for number, one in pairs if answer_path(sample, number).is_file()]
 
 
 def new_answer_token() -> str:

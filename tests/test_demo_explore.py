@@ -53,6 +53,10 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     opened.sessions.close()
 
 
+def plain(grey: int) -> np.ndarray:
+    return np.full((64, 96, 3), grey, np.uint8)
+
+
 def picture_of(url: str) -> np.ndarray:
     import cv2
 
@@ -105,6 +109,19 @@ def test_times_in_the_words_are_read_before_asking(desk: Desk) -> None:
 
     assert read({"clip": "sample:numbers", "text": "Where is the hook at 0:01?"})["times"] == [1.0]
     assert "past the end" in read({"clip": "sample:numbers", "text": "the hook at 9 s"})["error"]
+
+
+def test_shot_changes_are_sought_once(tmp_path: Path) -> None:
+    path = encode(tmp_path / "cut.mp4", (plain(90 if k < 8 else 180) for k in range(16)))
+    sessions = Sessions(fake_services(FakeCore(), tmp_path))
+    look = Lookup(sessions.services, sessions, FrameImages(), Pace())
+    sent = {"clip": "sample:cut"}
+
+    first = look.shots(sent)
+    path.unlink()
+
+    assert first == look.shots(sent) == {"shots": [8]}
+    sessions.close()
 
 
 def test_the_answer_taken_away_is_the_answer(desk: Desk) -> None:

@@ -10,7 +10,7 @@ import pytest
 from demo.explore import uploaded_file
 from demo.samples import list_samples
 from demo.services import Limits
-from demo.sessions import Answer, SessionError, Sessions
+from demo.sessions import Answer, SessionError, Sessions, answered_questions
 from refinerank_core.errors import FormatError, VideoError
 from refinerank_core.video import open_video
 from tests.browser.fakes import FakeCore, fake_services, grounding_of, tissue
@@ -143,6 +143,49 @@ def test_a_kept_answer_is_shown_only_for_the_pictures_it_is_about(
     assert about is not None
     assert about.grounding.question.text == "where?"
     assert sessions.stored_answer(sessions.sample("b")) is None
+
+
+def keep_answers(samples: Path, texts: dict[str, str]) -> None:
+    """A clip with questions; each text is the answer's own, by the file that keeps it."""
+    with open_video(make_clip(samples / "knot.mp4")) as video:
+        for suffix, text in texts.items():
+            kept = grounding_of(video, text, "it", ["it"], [0.1]).to_json()
+            (samples / f"knot{suffix}.grounding.json").write_text(kept)
+    questions = ["Where is it?", {"text": "And  the hook?", "truth": {"2": [0, 0, 9, 9]}}, "More?"]
+    (samples / "knot.json").write_text(json.dumps({"questions": questions}))
+
+
+def test_further_questions_of_a_clip_have_kept_answers_too(
+    sessions: Sessions, samples: Path
+) -> None:
+    keep_answers(samples, {"": "Where is it?", ".q2": "And the hook?"})
+    clip = sessions.sample("knot")
+
+    second = sessions.stored_for(clip, "And the hook?")
+
+    assert second is not None
+    assert second.grounding.question.text == "And the hook?"
+    assert sessions.answer(second.token) is second
+    assert second.token != sessions.sample("knot").token
+    assert sessions.stored_for(clip, "More?") is None
+    assert clip.sample is not None
+    assert answered_questions(clip.sample) == ["Where is it?", "And  the hook?"]
+
+
+def test_a_kept_answer_to_other_words_is_not_shown(sessions: Sessions, samples: Path) -> None:
+    keep_answers(samples, {".q2": "Where is the grasper?"})
+
+    assert sessions.stored_for(sessions.sample("knot"), "And the hook?") is None
+
+
+@pytest.mark.parametrize("number", ["0", "4", "9" * 150, "x", ""])
+def test_a_number_of_no_question_names_no_answer(
+    sessions: Sessions, samples: Path, number: str
+) -> None:
+    keep_answers(samples, {".q2": "And the hook?", ".q4": "Past the list?"})
+
+    with pytest.raises(SessionError, match="Ask again"):
+        sessions.answer(f"sample:knot/{number}")
 
 
 def test_answers_of_one_visitor_end_with_them(sessions: Sessions, tmp_path: Path) -> None:

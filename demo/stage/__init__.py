@@ -23,6 +23,7 @@ SCRIPTS = (
     "transport.js",
     "ask.js",
     "take.js",
+    "figures.js",
     "stage.js",
 )
 
@@ -38,7 +39,7 @@ def stage(
     """Put the stage into the open Blocks.
 
     Args:
-        server_functions: frame, pool, maps, read and take; each gets one message.
+        server_functions: frame, pool, maps, read, shots and take; each gets one message.
         profile, stages, caveat, limits: fixed facts for the screen.
     """
     return gr.HTML(

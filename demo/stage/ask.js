@@ -1,6 +1,7 @@
 // The question: what it names, when it is about, how far its answer is.
 
-const A = { read: [], target: "", own: null, error: "", timer: 0, started: 0, clock: 0, ticket: 0, smooth: false, cost: null };
+const A = { read: [], target: "", own: null, error: "", timer: 0, started: 0, clock: 0, ticket: 0, smooth: false, cost: null,
+  examples: false, opening: false };
 
 const STAGE_WORDS = {
   query: "Question", frames: "Frames", encode: "Look", detect: "Detect", rank: "Rank", answer: "Direct answer", maps: "Maps",
@@ -39,42 +40,92 @@ function chipsChanged() {
   if (!S.clip) return;
   const text = $("question").value.trim();
   if (A.error) row.append(make("span", "fault", A.error));
-  else if (!text && S.clip.questions.length) {
-    row.append(make("span", "lead", "Try"));
-    for (const one of S.clip.questions.slice(0, 6)) row.append(exampleChip(one));
-  } else if (text) timeChips(row);
+  else if (S.clip.questions.length && (A.examples || !text)) exampleChips(row, text);
+  else if (text) timeChips(row);
   else row.append(make("span", "hint", "Times in the question (at 0:02; from 1 to 5 seconds) are read as you type; without one, the frame you are on is asked."));
   drawLanes();
 }
 
-function exampleChip(text) {
-  const chip = make("button", "chip", text);
+function quietChip(words, act) {
+  const chip = make("button", "chip quiet", words);
   chip.type = "button";
+  chip.addEventListener("click", act);
+  return chip;
+}
+
+function showExamples(shown) {
+  A.examples = shown;
+  chipsChanged();
+  $("chips").querySelector("button").focus();
+}
+
+function exampleChips(row, text) {
+  if (text) row.append(quietChip("Back", () => showExamples(false)));
+  row.append(make("span", "lead", "Try"));
+  const shown = S.clip.questions.slice(0, 6);
+  const start = sharedStart(shown);
+  for (const one of shown) row.append(exampleChip(one, one.slice(start)));
+}
+
+// Where the sentences end that all of several questions begin with.
+function sharedStart(texts) {
+  if (texts.length < 2) return 0;
+  let same = 0;
+  while (same < texts[0].length && texts.every((one) => one[same] === texts[0][same])) same += 1;
+  const end = texts[0].slice(0, same).lastIndexOf(". ");
+  return end < 0 ? 0 : end + 2;
+}
+
+function exampleChip(text, words) {
+  const stored = S.clip.stored.includes(text);
+  const chip = make("button", "chip example");
+  chip.type = "button";
+  chip.title = text;
+  chip.append(make("span", "", words));
+  if (stored) chip.append(make("small", "", "answered"));
+  chip.setAttribute("aria-label", text + (stored ? " (answered)" : ""));
   chip.addEventListener("click", () => {
     $("question").value = text;
-    A.own = null;
+    Object.assign(A, { own: null, examples: false });
     readQuestion();
-    $("question").focus();
+    if (stored) openStored(text);
+    else $("question").focus();
   });
   return chip;
 }
 
+// The answer that is kept with the clip comes at once; nothing is computed.
+function openStored(text) {
+  $("view").focus({ preventScroll: true });
+  if (storedNow()) {
+    go(S.answer.times[S.answer.first].frame);
+    return;
+  }
+  A.opening = true;
+  trigger("open_stored", { clip: S.clip.token, text });
+}
+
+// Whether the answer on the screen is a kept one, to the question in the box.
+const storedNow = () => Boolean(S.answer && S.answer.stored && S.answer.text === $("question").value.trim() && !A.own);
+
 function timeChips(row) {
   const times = A.own || A.read;
+  if (S.clip.questions.length) row.append(quietChip("Examples", () => showExamples(true)));
+  if (storedNow()) {
+    const again = make("button", "chip", "Run it now");
+    again.type = "button";
+    again.addEventListener("click", () => {
+      if (!A.read.length) A.own = S.answer.times.map((time) => time.requested_s);
+      submitQuestion();
+    });
+    row.append(make("span", "chip stored", "Stored answer"), again);
+  }
   row.append(make("span", "lead", "At"));
   if (!times.length) row.append(make("span", "chip still", "this frame, " + secondsOf(wanted).toFixed(3) + " s"));
   times.slice(0, 12).forEach((second, at) => row.append(timeChip(second, at)));
   if (times.length > 12) row.append(make("span", "chip still", "and " + (times.length - 12) + " more"));
-  const add = make("button", "chip quiet", "+ this frame");
-  add.type = "button";
-  add.addEventListener("click", () => ownTimes([...times, secondsOf(wanted)]));
-  row.append(add);
-  if (A.own) {
-    const back = make("button", "chip quiet", "as the question says");
-    back.type = "button";
-    back.addEventListener("click", () => ownTimes(null));
-    row.append(back);
-  }
+  row.append(quietChip("+ this frame", () => ownTimes([...times, secondsOf(wanted)])));
+  if (A.own) row.append(quietChip("as the question says", () => ownTimes(null)));
   if (times.length > 1) row.append(smoothChip());
   const seconds = A.cost ? Math.max(1, Math.round(A.cost * Math.max(1, times.length))) : 0;
   if (seconds) row.append(make("span", "lead end", "about " + seconds + " s"));
@@ -155,6 +206,10 @@ function setBusy(busy) {
 function progressArrived() {
   const facts = plain(props.progress);
   if (!facts || !facts.state) return;
+  if (facts.state === "unstored") {
+    A.opening = false;
+    return;
+  }
   if (["done", "failed", "stopped"].includes(facts.state)) {
     setBusy(false);
     if (facts.state === "stopped") {
@@ -203,7 +258,7 @@ function wireAsk() {
     submitQuestion();
   });
   $("question").addEventListener("input", () => {
-    A.own = null;
+    Object.assign(A, { own: null, examples: false });
     questionTyped();
   });
   $("stop").addEventListener("click", () => {

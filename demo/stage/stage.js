@@ -66,9 +66,10 @@ function clipArrived() {
   $("empty").hidden = true;
   if (!clip.sample) uploadOption(clip);
   $("clips").value = clip.token;
-  Object.assign(A, { read: [], target: "", own: null, error: "" });
+  Object.assign(A, { read: [], target: "", own: null, error: "", examples: false, opening: false });
   $("question").value = "";
   transportChanged();
+  wantShots();
   if (clip.warnings.length) note(clip.warnings.join(" "), "warning");
   say("Clip " + clip.title + ", " + clip.count + " frames.");
 }
@@ -164,7 +165,8 @@ function answerMaybe() {
   const token = props.answer ? props.answer.token + "/" + props.answer.times.length : "";
   if (token === answerShown) return;
   answerShown = token;
-  const fresh = S.busy;
+  const fresh = S.busy || A.opening;
+  A.opening = false;
   answerArrived();
   if (S.answer && S.k === null && (fresh || !S.clip.link)) go(S.answer.times[S.answer.first].frame);
   stageMoved();
@@ -289,43 +291,6 @@ function wireStage() {
   $("help").addEventListener("click", help);
 }
 
-// A click in the figure over time goes to that frame.
-function wireTimeline() {
-  const attach = () => {
-    const plot = document.querySelector("#plot-time .js-plotly-plot");
-    if (!plot || plot.dataset.wired || !plot.on) return;
-    plot.dataset.wired = "yes";
-    plot.on("plotly_click", (event) => {
-      const point = event.points && event.points[0];
-      if (point && S.clip && Number.isFinite(point.x)) go(S.clip.nearest(point.x));
-    });
-  };
-  const home = document.querySelector("#plot-time");
-  if (home) new MutationObserver(attach).observe(home, { childList: true, subtree: true });
-  const figures = document.querySelector("#figures");
-  if (!figures) return;
-  // The plot library is large: it comes when the figures come into sight.
-  new IntersectionObserver((seen) => {
-    figuresSeen = seen.some((one) => one.isIntersecting);
-    focusLater();
-  }, { threshold: 0.25 }).observe(figures);
-}
-
-let focusTimer = 0;
-let focused = "";
-let figuresSeen = false;
-
-// The figures below follow the time that is looked at, after a moment of rest.
-function focusLater() {
-  clearTimeout(focusTimer);
-  focusTimer = setTimeout(() => {
-    const wish = figuresSeen && S.answer && S.k !== null ? S.answer.token + S.k : "";
-    if (!wish || wish === focused) return;
-    focused = wish;
-    trigger("focus_time", { answer: S.answer.token, k: S.k });
-  }, 500);
-}
-
 // Gradio marks the page's body; the stage's own rules are scoped to its element.
 function followTheme() {
   root.classList.toggle("dark", document.body.classList.contains("dark"));
@@ -345,7 +310,7 @@ wireTransport();
 wireAsk();
 wireTake();
 wireStage();
-setTimeout(wireTimeline, 0);
+wireFigures();
 watch(["samples", "clip", "answer", "progress", "link"], changed);
 if (props.link) changed();
 else transportChanged();

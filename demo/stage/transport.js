@@ -4,7 +4,8 @@ let playing = 0;
 
 function transportMoved(index) {
   $("scrub").value = index;
-  $("scrub").setAttribute("aria-valuetext", "frame " + index + ", " + secondsOf(index).toFixed(3) + " seconds");
+  const shot = S.clip && S.clip.shots && S.clip.shots.includes(index) ? ", a new shot" : "";
+  $("scrub").setAttribute("aria-valuetext", "frame " + index + ", " + secondsOf(index).toFixed(3) + " seconds" + shot);
   if (document.activeElement !== $("number")) $("number").value = index;
   if (document.activeElement !== $("pts")) $("pts").value = secondsOf(index).toFixed(3);
   drawLanes(index);
@@ -16,7 +17,28 @@ function transportChanged() {
   $("number").max = count - 1;
   $("count").textContent = "/ " + (count - 1);
   for (const field of $("transport").querySelectorAll("button, input, select")) field.disabled = !S.clip;
+  legendChanged();
   drawLanes();
+}
+
+// Shot changes are looked for when the first view stands; the search may take a while.
+function wantShots() {
+  const clip = S.clip;
+  clip.shots = null;
+  setTimeout(async () => {
+    if (S.clip !== clip) return;
+    const reply = await askServer("shots", { clip: clip.token });
+    if (S.clip !== clip) return;
+    clip.shots = reply.shots || [];
+    legendChanged();
+    drawLanes();
+  }, 1500);
+}
+
+function legendChanged() {
+  const cuts = Boolean(S.clip && S.clip.shots && S.clip.shots.length);
+  const marks = [["asked", "requested time", Boolean(S.clip)], ["cut", "shot change", cuts]];
+  $("legend").replaceChildren(...marks.filter((one) => one[2]).map(([name, words]) => make("span", "mark " + name, words)));
 }
 
 // One lane a method with a tick at each answered frame; requested times as marks below.
@@ -29,6 +51,10 @@ function drawLanes(index) {
   const ink = getComputedStyle(root);
   pen.fillStyle = ink.getPropertyValue("--lane");
   for (const lane of [0, 1, 2]) pen.fillRect(8, 3 + lane * 6, width - 16, 2);
+  pen.fillStyle = ink.getPropertyValue("--soft");
+  for (const frame of S.clip.shots || []) {
+    for (let y = 0; y < height; y += 4) pen.fillRect(x(frame) - 0.5, y, 1, 2);
+  }
   const times = S.answer ? S.answer.times : [];
   const lanes = [["refinerank", ROLES.rank.color], ["medvlm", ink.getPropertyValue("--yellow")], ["detector", ROLES.detector.color]];
   lanes.forEach(([name, color], lane) => {
