@@ -2,9 +2,14 @@
 
 import argparse
 import platform
+import subprocess
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 
+import refinerank_core
 from refinerank_core.device import DEVICES
+from refinerank_core.errors import RefineRankError
 from refinerank_core.profiles import DEFAULT_PROFILE, load_profile
 
 
@@ -18,6 +23,11 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
     parser.add_argument(
         "--two-hours", action="store_true", help="also make and open a file of two hours"
     )
+    parser.add_argument(
+        "--ui",
+        action="store_true",
+        help="measure the page instead: pretended models in headless Chromium",
+    )
     parser.set_defaults(run=run)
 
 
@@ -30,6 +40,8 @@ def _at_least_one(text: str) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Measure and print the table."""
+    if args.ui:
+        return run_ui(args.repeats)
     profile = load_profile(args.profile)
 
     import torch
@@ -49,3 +61,18 @@ def run(args: argparse.Namespace) -> int:
         aim = f"  {'met' if line.met else 'MISSED'} ({line.target})" if line.target else ""
         print(f"{line.name:<44}{line.value:>10.2f} {line.unit:<3}{line.repeats:>4} runs{aim}")
     return 0
+
+
+def run_ui(repeats: int) -> int:
+    """Measure the page with the bench that stands beside its tests, in a process of its own.
+
+    Raises:
+        RefineRankError: this is no checkout of the repository, or there is no Playwright.
+    """
+    home = Path(refinerank_core.__file__).parents[1]
+    if not (home / "tests" / "browser" / "bench.py").is_file():
+        raise RefineRankError("bench --ui needs the tests folder: run it in the repository.")
+    if find_spec("playwright") is None:
+        raise RefineRankError("bench --ui needs Playwright: pip install -r .ci/requirements.txt.")
+    command = [sys.executable, "-m", "tests.browser.bench", "--repeats", str(repeats)]
+    return subprocess.run(command, cwd=home, check=False).returncode
