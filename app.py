@@ -4,12 +4,14 @@ import argparse
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from demo import ui
+from demo.identity import Identity
+from demo.review_services import Reviews
 from demo.services import Limits, ProfileCard, Services
 from demo.sessions import Sessions
 from refinerank_core.errors import RefineRankError
@@ -17,8 +19,12 @@ from refinerank_core.grounding import Box
 from refinerank_core.pipeline import STAGES, Grounded, RefineRank
 from refinerank_core.profiles import DEFAULT_PROFILE, profile_names
 from refinerank_core.responses import CAVEAT, ResponseMaps, as_arrays
+from refinerank_core.reviews.accounts import Accounts
+from refinerank_core.reviews.database import DEFAULT_DATABASE
+from refinerank_core.reviews.store import Store
 from refinerank_core.video import Video, open_video
 
+SPACE_STORAGE = Path("/data")  # what a Space keeps when it has persistent storage
 SAMPLES = Path(__file__).resolve().parent / "assets" / "samples"
 
 
@@ -45,6 +51,15 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--share", action="store_true", help="open a public tunnel through Gradio")
     parser.add_argument("--mcp", action="store_true", help="offer the endpoints as MCP tools too")
+    parser.add_argument(
+        "--db",
+        default=os.environ.get("REFINERANK_DB", DEFAULT_DATABASE),
+        help="review database: a file, or a PostgreSQL URL (REFINERANK_DB)",
+    )
+    parser.add_argument(
+        "--auth", type=Path, help="file of reviewers with passwords; without a login one looks only"
+    )
+    parser.add_argument("--videos", type=Path, help="folder with the videos of imported cases")
     parser.add_argument("--samples", type=Path, default=SAMPLES, help="folder of bundled clips")
     parser.add_argument(
         "--max-upload-mb", type=int, default=Limits.upload_mb, help="largest upload"
@@ -101,10 +116,31 @@ def wire(rank: RefineRank, samples: Path, limits: Limits) -> Services:
     )
 
 
+def open_reviews(args: argparse.Namespace, environment: Mapping[str, str]) -> Reviews:
+    """The review store and who may write to it.
+
+    Args:
+        args: the command line.
+        environment: a Space sets SPACE_ID, and OAUTH_CLIENT_ID where its login is on.
+
+    Raises:
+        StoreError: the database or the file of reviewers cannot be used.
+    """
+    on_space = "SPACE_ID" in environment
+    if args.auth is not None:
+        identity = Identity("accounts", Accounts.load(args.auth))
+    else:
+        identity = Identity("hub" if on_space and "OAUTH_CLIENT_ID" in environment else "open")
+    place = str(args.db)
+    kept = "://" in place or Path(place).resolve().is_relative_to(SPACE_STORAGE)
+    return Reviews(Store(place), identity, ephemeral=on_space and not kept, videos=args.videos)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Serve until stopped. 0 stopped, 1 a RefineRankError, 2 a wrong command line (argparse)."""
     args = build_parser().parse_args(argv)
     try:
+        reviews = open_reviews(args, os.environ)
         rank = RefineRank.load(args.profile, device=args.device)
     except RefineRankError as error:
         print(f"refinerank: {error}", file=sys.stderr)
@@ -114,7 +150,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     sessions = Sessions(services)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uploads are removed on the way out
     try:
-        ui.build(services, sessions).launch(
+        ui.build(services, sessions, reviews).launch(
             server_name=args.host,
             server_port=args.port,
             share=args.share,
@@ -123,6 +159,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
     finally:
         sessions.close()
+        reviews.store.close()
     return 0
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -194,14 +194,30 @@ class Explore:
         return Answer(token, clip, grounding, maps, truth, reused)
 
 
-def build(services: Services, sessions: Sessions, frames: FrameImages, blocks: gr.Blocks) -> None:
-    """Lay out the tab in the open Blocks and wire it."""
+def build(
+    services: Services,
+    sessions: Sessions,
+    frames: FrameImages,
+    blocks: gr.Blocks,
+    enqueue: Callable[[Any], Facts] | None,
+) -> gr.HTML:
+    """Lay out the tab in the open Blocks and wire it.
+
+    Args:
+        services, sessions, frames: what it needs.
+        blocks: open.
+        enqueue: puts an answer into the review queue; None where there is none.
+
+    Returns:
+        The stage, so that other tabs can show a case on it.
+    """
     pace = Pace()
     explore = Explore(services, sessions, frames, pace)
     look = Lookup(services, sessions, frames, pace)
     served = [look.frame, look.pool, look.maps, look.read, look.shots, look.take]
     view = stage(
-        [answered(one) for one in served],
+        [answered(one) for one in (*served, *filter(None, [enqueue]))],
+        reviewing=enqueue is not None,
         profile=present.profile_facts(services.profile),
         stages=list(services.stages),
         caveat=services.caveat,
@@ -233,6 +249,7 @@ def build(services: Services, sessions: Sessions, frames: FrameImages, blocks: g
         **quiet,
     )
     blocks.unload(explore.on_leave)
+    return view
 
 
 def ended(state: str) -> Facts:

@@ -7,10 +7,15 @@ from typing import Any
 
 import gradio as gr
 
-from demo import api, explore
+from demo import api, explore, findings_page, review_page
+from demo.findings_desk import FindingsDesk
 from demo.frames import FrameImages
+from demo.review_desk import ReviewDesk
+from demo.review_files import ReviewFiles
+from demo.review_services import Reviews
 from demo.services import Services
 from demo.sessions import Sessions
+from demo.shelf import Shelf
 
 TITLE = "RefineRank"
 _PAGE_CSS = Path(__file__).with_name("page.css")
@@ -18,14 +23,37 @@ _FONTS = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif")  # n
 _MONO = ("ui-monospace", "SFMono-Regular", "Menlo", "monospace")
 
 
-def build(services: Services, sessions: Sessions) -> gr.Blocks:
-    """The whole app; nothing is loaded or served yet."""
+def build(services: Services, sessions: Sessions, reviews: Reviews | None = None) -> gr.Blocks:
+    """The whole app; nothing is loaded or served yet. Without reviews it is Explore alone."""
     frames = FrameImages()
     with gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True) as blocks:
-        explore.build(services, sessions, frames, blocks)
+        if reviews is None:
+            explore.build(services, sessions, frames, blocks, None)
+        else:
+            _tabs(services, sessions, reviews, frames, blocks)
         api.build(api.Api(services, sessions, frames))
     blocks.queue(max_size=32)
     return blocks  # type: ignore[no-any-return]
+
+
+def _tabs(
+    services: Services,
+    sessions: Sessions,
+    reviews: Reviews,
+    frames: FrameImages,
+    blocks: gr.Blocks,
+) -> None:
+    shelf = Shelf(sessions, reviews.videos)
+    files = ReviewFiles(reviews, sessions)
+    with gr.Tabs(elem_id="tabs") as tabs:
+        with gr.Tab("Explore", id="explore", elem_id="tab-explore"):
+            view = explore.build(services, sessions, frames, blocks, files.review_enqueue)
+        with gr.Tab("Review", id="review", elem_id="tab-review"):
+            review_page.build(reviews, ReviewDesk(reviews, shelf, frames), files, blocks)
+        with gr.Tab("Failures", id="failures", elem_id="tab-failures"):
+            desk = FindingsDesk(reviews, shelf)
+            handlers = findings_page.Findings(reviews, desk, shelf, sessions, frames)
+            findings_page.build(desk, handlers, view, tabs)
 
 
 def launch_settings(services: Services) -> dict[str, Any]:

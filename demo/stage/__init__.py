@@ -11,12 +11,12 @@ from typing import Any
 import gradio as gr
 
 _HERE = Path(__file__).parent
+SHARED = ("state.js", "codec.js", "parts.js", "frames.js", "paint.js", "canvas.js")
+"""Scripts that other pages with frames and boxes use too."""
 SCRIPTS = (
-    "state.js",
-    "codec.js",
-    "frames.js",
-    "paint.js",
-    "canvas.js",
+    *SHARED,
+    "layers.js",
+    "picking.js",
     "inspector.js",
     "strip.js",
     "maps.js",
@@ -31,6 +31,7 @@ SCRIPTS = (
 def stage(
     server_functions: Sequence[Callable[[Any], dict[str, Any]]],
     *,
+    reviewing: bool,
     profile: dict[str, Any],
     stages: list[str],
     caveat: str,
@@ -39,17 +40,20 @@ def stage(
     """Put the stage into the open Blocks.
 
     Args:
-        server_functions: frame, pool, maps, read, shots and take; each gets one message.
+        server_functions: frame, pool, maps, read, shots and take, and review_enqueue where
+            reviewing; each gets one message.
+        reviewing: answers can be put into the review queue.
         profile, stages, caveat, limits: fixed facts for the screen.
     """
     return gr.HTML(
         value="",
-        html_template=_read("template.html"),
-        css_template=_read("stage.css"),
-        js_on_load="\n".join(_read(name) for name in SCRIPTS),
+        html_template=read_part("template.html"),
+        css_template=read_part("stage.css"),
+        js_on_load="\n".join(read_part(name) for name in SCRIPTS),
         apply_default_css=False,
         server_functions=list(server_functions),
         elem_id="stage",
+        reviewing=reviewing,
         profile=profile,
         stages=stages,
         caveat=caveat,
@@ -62,5 +66,6 @@ def stage(
     )
 
 
-def _read(name: str) -> str:
+def read_part(name: str) -> str:
+    """The text of a file beside this one."""
     return (_HERE / name).read_text(encoding="utf-8")

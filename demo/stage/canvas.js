@@ -1,4 +1,7 @@
-// The large canvas: zoom to the pointer, pan, fit, full screen, what lies under the pointer.
+// The large canvas: zoom to the pointer, pan, fit, full screen. What lies under the pointer is the
+// page's: paintEverything, describeStage, hoverAt, tapped, pointerGone, and grab, which gives a hold
+// {move, end, cancel} where a press takes something else than the picture, else null. A hold that is
+// still ends well without having moved.
 
 const view = { scale: 1, left: 0, top: 0, fitted: true };
 const pointers = new Map();
@@ -65,14 +68,6 @@ function drawSoon(moved) {
   });
 }
 
-function describeStage() {
-  const words = "Frame " + S.index + " of " + S.clip.title + ", " + secondsOf(S.index).toFixed(3) + " seconds.";
-  const time = timeNow();
-  if (!time) return words + " No answer on this frame.";
-  const has = time.medvlm.box ? "MedVLM has a box." : "MedVLM has no box.";
-  return words + " RefineRank score " + figure(time.refinerank.score, 2) + ". " + has;
-}
-
 function zoomBy(factor, x, y) {
   if (!S.clip) return;
   const canvas = $("canvas");
@@ -115,26 +110,6 @@ function fullScreen() {
 
 const sourcePoint = (x, y) => [(x - view.left) / view.scale, (y - view.top) / view.scale];
 
-// The drawn box under a point: an edge within 6 px first, else the smallest box around it.
-function pick(x, y) {
-  const pool = poolNow();
-  if (!pool) return null;
-  const drawn = new Map(S.layers.has("rank") ? rankedShown(pool).map((one) => [one.key, one]) : []);
-  for (const one of membersOf(pool)) {
-    if (one.score >= S.floor && S.layers.has(one.refined ? "refined" : "pool")) drawn.set(one.key, one);
-  }
-  let best = null;
-  for (const one of drawn.values()) {
-    const [left, top, wide, high] = corners(view, one.box);
-    const inside = x >= left - 6 && x <= left + wide + 6 && y >= top - 6 && y <= top + high + 6;
-    if (!inside) continue;
-    const edge = Math.min(Math.abs(x - left), Math.abs(x - left - wide), Math.abs(y - top), Math.abs(y - top - high));
-    const cost = edge <= 6 ? edge : 1000 + wide * high;
-    if (!best || cost < best.cost) best = { cost, key: one.key };
-  }
-  return best ? best.key : null;
-}
-
 function place(event) {
   const frame = $("canvas").getBoundingClientRect();
   return [event.clientX - frame.left, event.clientY - frame.top];
@@ -145,7 +120,9 @@ function pointerDown(event) {
   pointers.set(event.pointerId, place(event));
   $("canvas").setPointerCapture(event.pointerId);
   const [x, y] = place(event);
-  drag = { x, y, left: view.left, top: view.top, moved: false, apart: apart() };
+  if (drag && drag.hold) drag.hold.cancel();
+  const hold = pointers.size === 1 && event.button === 0 ? grab(x, y) : null;
+  drag = { x, y, left: view.left, top: view.top, moved: false, apart: apart(), hold };
 }
 
 function apart() {
@@ -167,6 +144,10 @@ function pointerMove(event) {
   }
   if (!drag.moved && Math.hypot(x - drag.x, y - drag.y) < 4) return undefined;
   drag.moved = true;
+  if (drag.hold) {
+    drag.hold.move(x, y);
+    return undefined;
+  }
   if (view.fitted) return undefined;
   view.left = drag.left + x - drag.x;
   view.top = drag.top + y - drag.y;
@@ -177,32 +158,15 @@ function pointerMove(event) {
 
 function pointerUp(event) {
   pointers.delete(event.pointerId);
-  if (drag && !drag.moved && event.type === "pointerup") select(pick(...place(event)));
+  const { hold, moved } = drag || {};
+  const lifted = event.type === "pointerup";
+  if (hold) {
+    drag.hold = null;
+    if (lifted && (moved || hold.still)) hold.end();
+    else hold.cancel();
+  }
+  if (drag && lifted && !moved && !(hold && hold.still)) tapped(...place(event));
   if (!pointers.size) drag = null;
-}
-
-function hoverAt(x, y) {
-  if (!S.clip) return;
-  S.pointer = sourcePoint(x, y);
-  hover(pick(x, y));
-  mapsPointer();
-}
-
-function hover(key) {
-  if (S.hover === key) return;
-  S.hover = key;
-  markRows();
-  drawSoon();
-}
-
-function select(key, quietly) {
-  S.selected = key;
-  markRows(!quietly);
-  drawDetail();
-  drawSoon();
-  if (S.target === "original" || S.target === "refined") wantMaps();
-  const one = memberAt(key);
-  if (one) say((one.rank ? "Rank " + one.rank : "Filtered box") + ", candidate " + (one.id + 1) + ", score " + figure(one.score, 2));
 }
 
 function wireCanvas() {
@@ -213,8 +177,7 @@ function wireCanvas() {
   canvas.addEventListener("pointercancel", pointerUp);
   canvas.addEventListener("pointerleave", () => {
     S.pointer = null;
-    hover(null);
-    mapsPointer();
+    pointerGone();
   });
   canvas.addEventListener("dblclick", () => zoomAction("fit"));
   canvas.addEventListener("wheel", (event) => {
@@ -232,5 +195,5 @@ function wireCanvas() {
     drawLanes();
   });
   watcher.observe($("view"));
-  watcher.observe($("strip"));
+  if ($("strip")) watcher.observe($("strip"));
 }

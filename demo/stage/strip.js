@@ -23,12 +23,6 @@ function buildStrip() {
   }
 }
 
-function swatch(role) {
-  const line = make("span", "swatch " + role);
-  line.setAttribute("aria-hidden", "true");
-  return line;
-}
-
 function drawStrip() {
   const time = timeNow();
   const big = $("canvas");

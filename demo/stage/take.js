@@ -1,15 +1,5 @@
 // What one takes along: a link, a picture, files.
 
-function download(name, blob) {
-  const link = make("a");
-  link.href = URL.createObjectURL(blob);
-  link.download = name;
-  document.body.append(link);
-  link.click();
-  link.remove();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-}
-
 function fileStem() {
   const clip = (S.clip.sample || S.clip.title).replace(/\.[a-z0-9]{2,5}$/i, "").replace(/[^\p{L}\p{N}._-]+/gu, "_");
   const caution = props.profile.caution ? "-" + props.profile.caution.replace(/\s+/g, "_") : "";
@@ -109,13 +99,38 @@ function stageMoved() {
   }, 400);
 }
 
-function openDialog(title, parts) {
-  $("dialogtitle").textContent = title;
-  $("dialogbody").replaceChildren(...parts);
-  $("dialog").showModal();
+// The answer as cases of the review queue, under the name that the Review tab uses.
+async function enqueueAnswer() {
+  if (!S.answer) return note("Ask a question first: there is no answer to review yet.", "error");
+  const who = { name: kept("refinerank-name") || "", token: window.refinerankToken || "" };
+  const reply = await askServer("review_enqueue", { answer: S.answer.token, who });
+  if (reply.error) return who.name ? note(reply.error, "error") : askName(reply.error);
+  if (!S.clip.sample) window.refinerankClips = [...new Set([...(window.refinerankClips || []), S.clip.token])].slice(-8);
+  window.dispatchEvent(new CustomEvent("refinerank-queue"));
+  return note(reply.words + " Open the Review tab to decide.");
+}
+
+function askName(words) {
+  const form = make("form");
+  const name = make("input", "linkfield");
+  name.maxLength = 200;
+  name.setAttribute("aria-label", "Your name");
+  const go = make("button", "primary", "Go on");
+  form.append(name, go);
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    if (!name.value.trim()) return;
+    keep("refinerank-name", name.value.trim().replace(/\s+/g, " "));
+    $("dialog").close();
+    enqueueAnswer();
+  });
+  openDialog("Who are you?", [make("p", "", words), form]);
+  name.focus();
 }
 
 function wireTake() {
+  $("enqueue").hidden = !props.reviewing;
+  $("enqueue").addEventListener("click", enqueueAnswer);
   for (const button of element.querySelectorAll("[data-take]")) {
     button.addEventListener("click", () => takeAway(button.dataset.take));
   }

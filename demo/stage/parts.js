@@ -1,0 +1,52 @@
+// Small parts of a page.
+
+function swatch(role) {
+  const line = make("span", "swatch " + role);
+  line.setAttribute("aria-hidden", "true");
+  return line;
+}
+
+function download(name, blob) {
+  const link = make("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+function openDialog(title, parts) {
+  $("dialogtitle").textContent = title;
+  $("dialogbody").replaceChildren(...parts);
+  $("dialog").showModal();
+}
+
+// What the browser keeps; where it may not, the page does.
+const pageMemory = new Map();
+
+function kept(key) {
+  try {
+    return localStorage.getItem(key);
+  } catch {
+    return pageMemory.get(key) || null;
+  }
+}
+
+function keep(key, text) {
+  try {
+    if (text === null) localStorage.removeItem(key);
+    else localStorage.setItem(key, text);
+  } catch {
+    if (text === null) pageMemory.delete(key);
+    else pageMemory.set(key, text);
+  }
+}
+
+function keptKeys() {
+  try {
+    return Object.keys(localStorage);
+  } catch {
+    return [...pageMemory.keys()];
+  }
+}
