@@ -51,13 +51,15 @@ def core() -> FakeCore:
 
 @pytest.fixture(scope="session")
 def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two bundled clips; the first has a kept answer and truth."""
+    """Two bundled clips; the first has kept answers and truth, the second a cut at frame 20."""
     folder = tmp_path_factory.mktemp("samples")
     path = encode(folder / "alpha.mp4", (tissue(k) for k in range(100)))
-    encode(folder / "beta.mp4", (tissue(k) for k in range(30)))
+    encode(folder / "beta.mp4", (tissue(k) if k < 20 else 255 - tissue(k) for k in range(30)))
     with open_video(path) as video:
         kept = grounding_of(video, QUESTION, "grasper", ["grasper"], [1.0, 2.0, 3.0])
+        second = grounding_of(video, "Where is the hook?", "hook", ["hook"], [2.4])
     (folder / "alpha.grounding.json").write_text(kept.to_json())
+    (folder / "alpha.q2.grounding.json").write_text(second.to_json())
     truth = {str(index): [40, 30, 120, 90] for index in (25, 50, 75)}
     facts = {
         "title": "Alpha clip",
@@ -114,13 +116,17 @@ def open_page(browser: Any, desktop: Any, address: str) -> Iterator[OpenPage]:
     opened: list[Any] = []
     faults: list[str] = []
 
-    def open_one(query: str = "", **settings: Any) -> Any:
+    def open_one(
+        query: str = "", before: Callable[[Any], None] | None = None, **settings: Any
+    ) -> Any:
         context = browser.new_context(**{"viewport": DESKTOP, **settings}) if settings else desktop
         page = context.new_page()
         opened.append(context if settings else page)
         page.on("pageerror", lambda error: faults.append(str(error)))
         page.on("console", lambda said: faults.extend([said.text] * (said.type == "error")))
         page.set_viewport_size(settings.get("viewport", DESKTOP))
+        if before is not None:
+            before(page)
         page.goto(address + query, timeout=PATIENCE_MS)
         page.wait_for_selector(".rr[data-frame]", timeout=PATIENCE_MS)
         return page

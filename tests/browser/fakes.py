@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Semaphore
 from typing import Any
 
 import numpy as np
@@ -132,10 +133,11 @@ def time_grounding(video: Video, requested_s: float, direct: bool) -> dict[str, 
 
 
 class FakeCore:
-    """Answers at once, or after `pause_s` in each stage."""
+    """Answers at once, or after `pause_s` in each stage; with `permits`, as often as they allow."""
 
     def __init__(self, pause_s: float = 0.0) -> None:
         self.pause_s = pause_s
+        self.permits: Semaphore | None = None
         self.asked: list[str] = []
 
     def ground(
@@ -149,6 +151,8 @@ class FakeCore:
     ) -> FakeGrounded:
         """One invented answer; a question that names a suction gets no box from the MedVLM."""
         self.asked.append(question)
+        if self.permits is not None:
+            self.permits.acquire(timeout=120)
         asked = parse_question(question, duration_s=video.duration_s)
         wanted = list(times or asked.requested_s or (current_s,))
         for stage in STAGES:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
+from threading import Semaphore
 from typing import Any
+
+import gradio
 
 from demo.sessions import Sessions
 from refinerank_core.grounding import Grounding
-from tests.browser.conftest import QUESTION, OpenPage, part, state, wait_for
+from tests.browser.conftest import DESKTOP, PATIENCE_MS, QUESTION, OpenPage, part, state, wait_for
 from tests.browser.fakes import FakeCore, tissue
 from tests.clips import encode
 
@@ -57,6 +60,28 @@ CELL = """() => {
   return { inside: corners.map(([a, b]) => cell(a, b)), outside: cell(beside, 0.5) };
 }"""
 SLIDE = "([f, v]) => { f.value = v; f.dispatchEvent(new Event('input')); }"
+
+
+# How many requested times the figure over time shows.
+POINTS = "(document.querySelector('#plot-time .js-plotly-plot')?.data?.[0].x.length ?? 0)"
+
+# Ask without scrolling back to the question.
+SUBMIT = """(text) => {
+  const r = document.querySelector('.rr');
+  r.querySelector('[data-id="question"]').value = text;
+  r.querySelector('[data-id="go"]').click();
+}"""
+
+
+def click_in_the_figure_over_time(page: Any, seconds: float) -> None:
+    page.locator("#figures").scroll_into_view_if_needed()
+    page.mouse.wheel(0, 2000)
+    page.wait_for_selector("#plot-time .js-plotly-plot[data-wired]", timeout=PATIENCE_MS)
+    page.evaluate(
+        "(x) => document.querySelector('#plot-time .js-plotly-plot')"
+        ".emit('plotly_click', { points: [{ x }] })",
+        seconds,
+    )
 
 
 def ask(page: Any, text: str) -> None:
@@ -172,15 +197,92 @@ def test_a_click_in_the_figure_over_time_goes_to_its_frame(open_page: OpenPage) 
     page = open_page()
     wait_for(page, "r.stage.k !== null")
 
-    page.locator("#figures").scroll_into_view_if_needed()
-    page.mouse.wheel(0, 2000)
-    page.wait_for_selector("#plot-time .js-plotly-plot[data-wired]", timeout=30_000)
-    page.evaluate(
-        "document.querySelector('#plot-time .js-plotly-plot')"
-        ".emit('plotly_click', { points: [{ x: 2 }] })"
-    )
+    click_in_the_figure_over_time(page, seconds=2)
 
     wait_for(page, "r.dataset.frame === '50'")
+
+
+def test_figures_that_load_after_the_stage_are_followed_too(open_page: OpenPage) -> None:
+    parts = Path(gradio.__file__).parent / "templates" / "frontend" / "assets"
+    late: list[str] = []
+
+    def figures_last(page: Any) -> None:
+        def serve(route: Any) -> None:
+            name = route.request.url.rsplit("/", 1)[-1]
+            if "accordion-content" in (parts / name).read_text(encoding="utf-8"):
+                page.wait_for_selector(".layer", state="attached", timeout=PATIENCE_MS)
+                page.wait_for_timeout(300)
+                late.append(name)
+            route.continue_()
+
+        page.route("**/assets/Index-*.js", serve)
+
+    page = open_page(before=figures_last, viewport=DESKTOP)
+    wait_for(page, "r.stage.k !== null")
+    assert len(late) == 1
+
+    click_in_the_figure_over_time(page, seconds=2)
+
+    wait_for(page, "r.dataset.frame === '50'")
+
+
+def test_the_figure_over_time_grows_with_the_answer(open_page: OpenPage, core: FakeCore) -> None:
+    page = open_page()
+    wait_for(page, "r.stage.k !== null")
+    click_in_the_figure_over_time(page, seconds=2)
+
+    core.permits = Semaphore(1)  # the second group of times waits for the first one's figure
+    try:
+        page.evaluate(SUBMIT, "Where is the hook from 1 to 3 seconds every 0.4 seconds?")
+        page.wait_for_function(POINTS + " === 4", timeout=PATIENCE_MS)
+        core.permits.release()
+    finally:
+        core.permits = None
+
+    page.wait_for_function(POINTS + " === 6", timeout=PATIENCE_MS)
+
+
+def test_an_example_shows_its_kept_answer_and_can_be_run_again(
+    open_page: OpenPage, core: FakeCore
+) -> None:
+    page = open_page()
+    wait_for(page, "r.stage.k !== null")
+    before = len(core.asked)
+
+    page.click(".chip:has-text('Examples')")
+    page.click(".chip.example:has-text('hook')")
+    wait_for(page, "r.stage.answer.text === 'Where is the hook?' && r.stage.k !== null")
+
+    assert page.get_attribute(".rr", "data-frame") == "60"
+    assert page.is_visible(".chip.stored")
+    assert len(core.asked) == before
+    page.click(".chip:has-text('Run it now')")
+    wait_for(page, "r.dataset.busy === 'no' && !r.stage.answer.stored")
+    assert core.asked[before:] == ["Where is the hook?"]
+    assert state(page, "s.answer.times.map((one) => one.frame)") == [60]
+
+
+def test_a_link_to_a_kept_answer_runs_nothing(open_page: OpenPage, core: FakeCore) -> None:
+    before = len(core.asked)
+
+    page = open_page("?clip=alpha&q=Where+is+the+hook%3F&t=2.4&frame=60")
+    wait_for(page, "r.stage.answer !== null && r.stage.k !== null")
+
+    assert state(page, "[s.answer.text, s.answer.stored]") == ["Where is the hook?", True]
+    assert len(core.asked) == before
+
+
+def test_the_scrub_bar_marks_where_the_shot_changes(open_page: OpenPage) -> None:
+    page = open_page("?clip=beta&frame=19")
+    wait_for(page, "r.stage.clip.shots !== null")
+
+    page.focus(part("view"))
+    page.keyboard.press("ArrowRight")
+    wait_for(page, "r.dataset.frame === '20'")
+
+    assert state(page, "s.clip.shots") == [20]
+    assert "a new shot" in page.get_attribute(part("scrub"), "aria-valuetext")
+    assert page.is_visible(".mark.cut")
 
 
 def test_a_running_question_can_be_cancelled(open_page: OpenPage, core: FakeCore) -> None:
@@ -228,6 +330,7 @@ def test_hovering_a_row_lights_its_box_and_picking_a_box_its_row(open_page: Open
 def test_filters_redraw_without_asking_the_server(open_page: OpenPage) -> None:
     page = open_page()
     page.wait_for_selector(".map canvas")
+    wait_for(page, "r.stage.clip.shots !== null")
     page.wait_for_timeout(1500)  # what is fetched ahead has come
     calls: list[str] = []
     page.on("request", lambda request: calls.append(request.url))
