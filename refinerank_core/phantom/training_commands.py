@@ -88,11 +88,15 @@ def add_study(commands: Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     parser.add_argument("--markdown", type=Path, help="write the tables to this file")
     parser.add_argument("--work", type=Path, help="folder that keeps features between runs")
+    parser.add_argument(
+        "--against", type=Path, help="a kept study of the same kind; fails where figures differ"
+    )
     parser.set_defaults(run=run_study_command)
 
 
 def run_study_command(args: argparse.Namespace) -> int:
     from refinerank_core.phantom.refinenet_training import study_of_profile
+    from refinerank_core.phantom.study_compare import differences
     from refinerank_core.phantom.study_tables import as_markdown
 
     figures: dict[str, Any] = study_of_profile(
@@ -107,4 +111,9 @@ def run_study_command(args: argparse.Namespace) -> int:
             path.write_text(text, encoding="utf-8")
             print(f"wrote {path.name}", file=sys.stderr)
     print(as_markdown(figures) if args.json else json.dumps(figures, indent=2))
-    return 0
+    if args.against is None:
+        return 0
+    found = differences(figures, json.loads(args.against.read_text(encoding="utf-8")))
+    for line in found:
+        print(f"refinerank: not as in {args.against.name}: {line}", file=sys.stderr)
+    return 1 if found else 0
