@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from tqdm import tqdm
 
-from refinerank_core.commands.outputs import write_whole
+from refinerank_core.commands.outputs import refuse_unwritable, write_whole
 from refinerank_core.device import DEVICES
 from refinerank_core.drawing import draw_grounding, png_bytes
 from refinerank_core.grounding import Box, Grounding
@@ -52,6 +52,7 @@ def run(args: argparse.Namespace) -> int:
     """Ground, write what was asked for, print one line per time."""
     times = None if args.time is None else parse_times(" ".join(args.time))
     profile = load_profile(args.profile)
+    refuse_unwritable(args.json, args.draw, args.maps)
     with open_video(args.video) as video:
         from refinerank_core.pipeline import STAGES, RefineRank  # seconds of imports: after checks
 

@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from errno import EISDIR
 from pathlib import Path
 
 from refinerank_core.errors import RefineRankError
@@ -20,6 +21,31 @@ def write_whole(path: Path, content: bytes) -> None:
         Path(name).chmod(0o644)
         Path(name).replace(path)
     except OSError as error:
-        raise RefineRankError(
-            f"{path.name} cannot be written ({error.strerror}). Choose a folder that exists."
-        ) from error
+        raise _unwritable(path, error) from error
+
+
+def refuse_unwritable(*paths: Path | None) -> None:
+    """Find out before the work that its results will have a place.
+
+    Args:
+        paths: where files will be put; None and "-" (stdout) are passed over.
+
+    Raises:
+        RefineRankError: a folder is missing or cannot be written.
+    """
+    for path in paths:
+        if path is None or path == Path("-"):
+            continue
+        try:
+            if path.is_dir():
+                raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
+            with tempfile.TemporaryFile(dir=path.parent):
+                pass
+        except OSError as error:
+            raise _unwritable(path, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> RefineRankError:
+    return RefineRankError(
+        f"{path.name} cannot be written ({error.strerror}). Choose a folder that exists."
+    )
