@@ -151,6 +151,7 @@ def _one_sentence(capsys: pytest.CaptureFixture[str], words: str) -> None:
         pytest.param(["Where?", "--time", "soon"], "not a time", id="no time"),
         pytest.param(["Where?", "--profile", "best"], "unknown", id="unknown profile"),
         pytest.param(["Where?", "--json", "nowhere/out.json"], "cannot be written", id="no folder"),
+        pytest.param(["Where?", "--maps", "."], "cannot be written", id="a folder"),
     ],
 )
 def test_a_bad_argument_is_one_line_on_stderr(

@@ -127,6 +127,28 @@ def test_the_direct_answer_sees_each_frame_as_a_video_step(
     assert answer.text == expected.strip()
 
 
+def test_phrases_are_written_as_the_library_writes_them(
+    medvlm: QwenMedVLM, untrained_profile: Path
+) -> None:
+    model = Qwen2_5_VLForConditionalGeneration.from_pretrained(untrained_profile.parent / "medvlm")
+    processor = AutoProcessor.from_pretrained(untrained_profile.parent / "medvlm")
+    question = parse_question(QUESTION)
+    chat = processor.apply_chat_template(
+        [{"role": "user", "content": [{"type": "text", "text": prompts.query_prompt(QUESTION)}]}],
+        tokenize=False,
+        add_generation_prompt=True,
+    )
+    inputs = processor(text=[chat], return_tensors="pt")
+    with torch.inference_mode():
+        ids = model.eval().generate(**inputs, do_sample=False, max_new_tokens=48)
+    expected = processor.tokenizer.decode(
+        ids[0, inputs["input_ids"].shape[1] :], skip_special_tokens=True
+    )
+    medvlm.answer([frame(0), frame(5)], [0.0, 1.0], QUESTION, "video")  # leaves rope places behind
+
+    assert medvlm.query(question).text == expected.strip()
+
+
 def test_the_answer_is_the_same_with_cached_features(medvlm: QwenMedVLM) -> None:
     frames = [frame(0), frame(5)]
     medvlm.store.clear()
