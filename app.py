@@ -60,6 +60,7 @@ def build_parser() -> argparse.ArgumentParser:
         "--auth", type=Path, help="file of reviewers with passwords; without a login one looks only"
     )
     parser.add_argument("--videos", type=Path, help="folder with the videos of imported cases")
+    parser.add_argument("--check", action="store_true", help="build the page, serve nothing, stop")
     parser.add_argument("--samples", type=Path, default=SAMPLES, help="folder of bundled clips")
     parser.add_argument(
         "--max-upload-mb", type=int, default=Limits.upload_mb, help="largest upload"
@@ -148,6 +149,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     limits = Limits(upload_mb=args.max_upload_mb, duration_s=args.max_upload_s)
     services = wire(rank, args.samples, limits)
     sessions = Sessions(services)
+    if args.check:
+        ui.build(services, sessions, reviews)
+        sessions.close()
+        reviews.store.close()
+        print("refinerank: the page can be built.")
+        return 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uploads are removed on the way out
     try:
         ui.build(services, sessions, reviews).launch(

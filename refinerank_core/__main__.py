@@ -11,14 +11,18 @@ from collections.abc import Sequence
 
 from refinerank_core.commands import (
     bench,
+    convert_detector,
+    deidentify,
     evaluate,
     export,
+    fetch,
     ground,
     import_,
     info,
     refinenet,
     reviews,
     rows,
+    space,
     submit,
     untrained,
 )
@@ -37,6 +41,8 @@ def build_parser() -> argparse.ArgumentParser:
     for command in (ground, info, reviews, export, import_, bench, untrained, refinenet):
         command.add_to(commands)
     for command in (rows, evaluate, submit):
+        command.add_to(commands)
+    for command in (fetch, convert_detector, space, deidentify):
         command.add_to(commands)
     add_phantom(commands)
     return parser

@@ -6,7 +6,7 @@ question, times ── frames ── MedVLM features ┐
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,11 +15,8 @@ import torch
 
 from refinerank_core.assembly import TimeWork, smoothed, time_grounding, video_facts
 from refinerank_core.candidates import build_pool
-from refinerank_core.checkpoint import load_refinenet, refinenet_id
 from refinerank_core.decode import filter_and_choose
-from refinerank_core.device import choose_device, choose_dtype
 from refinerank_core.direct import direct_answers
-from refinerank_core.errors import WeightsError
 from refinerank_core.grounding import (
     Box,
     Grounding,
@@ -28,13 +25,12 @@ from refinerank_core.grounding import (
     QueryFacts,
     QuestionFacts,
 )
-from refinerank_core.models.detector import DetectorSettings, GroundingDino
-from refinerank_core.models.medvlm import MedVLMSettings, QwenMedVLM
+from refinerank_core.lineup import Lineup, load_lineup, random_lineup
 from refinerank_core.models.protocols import Detector, Encoding, MedVLM
 from refinerank_core.models.untrained import write_untrained
 from refinerank_core.profiles import Profile, load_profile
 from refinerank_core.question import parse_question
-from refinerank_core.refinenet import RefineNet, refine, region_features
+from refinerank_core.refinenet import RefineNet, refine, region_features, unrefined
 from refinerank_core.responses import ResponseMaps, response_maps
 from refinerank_core.structures import (
     CandidatePool,
@@ -89,6 +85,11 @@ class _Run:
         if sentence and sentence not in self.warnings:
             self.warnings.append(sentence)
 
+    def warn_all(self, sentences: Iterable[str]) -> None:
+        """Keep each of them once."""
+        for sentence in sentences:
+            self.warn(sentence)
+
 
 class RefineRank:
     """Frozen MedVLM and detector, RefineNet on top. `load` builds one from a profile."""
@@ -98,7 +99,7 @@ class RefineRank:
         profile: Profile,
         medvlm: MedVLM,
         detector: Detector,
-        net: RefineNet,
+        net: RefineNet | None,
         *,
         refinenet_name: str,
         device: torch.device,
@@ -107,7 +108,7 @@ class RefineRank:
         self.profile = profile
         self.medvlm = medvlm
         self.detector = detector
-        self.net = net.to(device)
+        self.net = None if net is None else net.to(device)
         self.device = device
         self.facts = ProfileFacts(
             name=profile.name,
@@ -119,7 +120,7 @@ class RefineRank:
             device=device.type,
             dtype=str(dtype).removeprefix("torch."),
             attention=medvlm.attention,
-            inter_block=net.config.inter_block,
+            inter_block=profile.refinenet.inter_block,
             blocks=profile.medvlm.blocks,
         )
 
@@ -141,61 +142,26 @@ class RefineRank:
         """
         chosen = load_profile(profile) if isinstance(profile, str) else profile
         if chosen.recipe is None:
-            return cls._from_files(chosen, device=device, dtype=dtype)
+            return cls._of(chosen, load_lineup(chosen, device=device, dtype=dtype))
+        if chosen.recipe.name != "untrained":
+            recipe = chosen.recipe
+            lineup = random_lineup(chosen, recipe.name, recipe.seed, device=device, dtype=dtype)
+            return cls._of(chosen, lineup)
         with tempfile.TemporaryDirectory(prefix="refinerank-") as folder:
             made = load_profile(str(write_untrained(Path(folder), seed=chosen.recipe.seed)))
-            return cls._from_files(
-                made.model_copy(update={"name": chosen.name, "label": chosen.label}),
-                device=device,
-                dtype=dtype,
-            )
+            named = made.model_copy(update={"name": chosen.name, "label": chosen.label})
+            return cls._of(named, load_lineup(named, device=device, dtype=dtype))
 
     @classmethod
-    def _from_files(cls, profile: Profile, *, device: str, dtype: str) -> "RefineRank":
-        place = choose_device(device)
-        kind = choose_dtype(place, dtype)
-        net_path = Path(profile.locate(profile.refinenet.source))
-        net = load_refinenet(net_path)
-        if net.config.inter_block != profile.refinenet.inter_block:
-            raise WeightsError(
-                f"{net_path.name} reads block {net.config.inter_block}, the profile says "
-                f"{profile.refinenet.inter_block}. Correct refinenet.inter_block."
-            )
-        medvlm = QwenMedVLM(
-            MedVLMSettings(
-                source=profile.locate(profile.medvlm.source),
-                revision=profile.medvlm.revision,
-                blocks=profile.medvlm.blocks,
-                max_pixels=profile.medvlm.max_pixels,
-                answer_prompt=profile.medvlm.answer_prompt,
-                batch=profile.medvlm.batch,
-                cache_bytes=profile.medvlm.cache_mb << 20,
-                attention=profile.medvlm.attention,
-            ),
-            place,
-            kind,
-        )
-        _require_matching_widths(net, medvlm, net_path.name)
-        detector = GroundingDino(
-            DetectorSettings(
-                source=profile.locate(profile.detector.source),
-                revision=profile.detector.revision,
-                box_threshold=profile.detector.box_threshold,
-                text_threshold=profile.detector.text_threshold,
-                short_side=profile.detector.short_side,
-                long_side=profile.detector.long_side,
-                batch=profile.detector.batch,
-            ),
-            place,
-        )
+    def _of(cls, profile: Profile, lineup: Lineup) -> "RefineRank":
         return cls(
             profile,
-            medvlm,
-            detector,
-            net,
-            refinenet_name=refinenet_id(net_path),
-            device=place,
-            dtype=kind,
+            lineup.medvlm,
+            lineup.detector,
+            lineup.net,
+            refinenet_name=lineup.refinenet_name,
+            device=lineup.device,
+            dtype=lineup.dtype,
         )
 
     def ground(
@@ -323,8 +289,10 @@ class RefineRank:
                 )
         with run.stage("encode", done):
             encodings = self.medvlm.encode(frames, requested, asked.text, video_key)
+            run.warn_all(self.medvlm.take_notes())
         with run.stage("detect", done):
             found = self.detector.detect(frames, phrases, video_key=video_key)
+            run.warn_all(self.detector.take_notes())
         with run.stage("rank", done):
             ranked = [
                 self._rank(run, frame, encoding, detections)
@@ -332,8 +300,7 @@ class RefineRank:
             ]
         with run.stage("answer", done):
             written = self.medvlm.answer(frames, requested, asked.text, video_key)
-            for note in written.notes:
-                run.warn(note)
+            run.warn_all(written.notes)
             if written.cut:
                 run.warn(
                     "The MedVLM's direct answer reached its length limit: "
@@ -346,8 +313,7 @@ class RefineRank:
                 resized_wh=encodings[0].vision.resized_wh,
                 frame_wh=frames[0].size_wh,
             )
-            for remark in remarks:
-                run.warn(remark)
+            run.warn_all(remarks)
         return [
             TimeWork(
                 requested_s=time_s,
@@ -378,10 +344,17 @@ class RefineRank:
                 f"The detector found nothing on frame {frame.index}: "
                 f"{len(pool)} fixed anchors stand in for its boxes."
             )
-        features = region_features(
-            encoding, pool, size_wh=frame.size_wh, inter_block=self.net.config.inter_block
-        )
-        refinement = refine(self.net, features, pool, size_wh=frame.size_wh)
+        if self.net is None:
+            run.warn(
+                f"No RefineNet is trained for {self.facts.medvlm}: candidates keep their boxes and "
+                "are ranked by their native score."
+            )
+            refinement = unrefined(pool)
+        else:
+            features = region_features(
+                encoding, pool, size_wh=frame.size_wh, inter_block=self.net.config.inter_block
+            )
+            refinement = refine(self.net, features, pool, size_wh=frame.size_wh)
         return pool, refinement, filter_and_choose(pool, refinement)
 
     def _maps(
@@ -402,13 +375,3 @@ def _requested_times(
     if times is not None:
         return check_times(times, duration_s=duration_s)
     return asked.requested_s or check_times([current_s], duration_s=duration_s)
-
-
-def _require_matching_widths(net: RefineNet, medvlm: QwenMedVLM, name: str) -> None:
-    config = net.config
-    wanted = (config.query_dim, config.final_dim, config.inter_dim)
-    if wanted != medvlm.widths:
-        raise WeightsError(
-            f"{name} reads features of width {wanted}, {medvlm.model_id} gives {medvlm.widths} "
-            "(question, final, block). Use the RefineNet that was trained on this MedVLM."
-        )

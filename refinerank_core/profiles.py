@@ -21,6 +21,9 @@ class MedVLMProfile(_Section):
 
     coordinates is the space of the boxes in its answers: pixels of the frame, pixels of the
     processor-resized frame (Qwen2.5-VL), thousandths (Qwen2-VL, Qwen3-VL), or fractions.
+    dtype "auto" is bfloat16 on CUDA and float32 on the CPU. load_bits 8 or 4 loads the language
+    model quantised (package bitsandbytes, CUDA only); compile runs torch.compile on its layers.
+    batch null fits the batch to the memory that is free.
     """
 
     source: str
@@ -30,16 +33,28 @@ class MedVLMProfile(_Section):
     max_pixels: int | None = Field(default=None, gt=0)
     answer_prompt: str = ANSWER_PROMPT
     answer_frames: int = Field(default=32, ge=1, le=256)
-    batch: int = Field(default=8, ge=1)
+    batch: int | None = Field(default=8, ge=1)
     cache_mb: int = Field(default=1024, ge=0)
     attention: Literal["sdpa", "eager"] = "sdpa"
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    load_bits: Literal[4, 8] | None = None
+    compile: bool = False
 
 
 class DetectorProfile(_Section):
-    """The detector and its thresholds; the frame is resized to short_side, long_side at most."""
+    """The detector and its thresholds; the frame is resized to short_side, long_side at most.
+
+    backend "transformers" reads a checkpoint folder; "groundingdino-py" reads the authors' own
+    .pth: source is the file, or the repository that holds it somewhere under the name `file`.
+    Its text encoder's tokenizer is not in the file and has a source of its own.
+    """
 
     source: str
     revision: str | None = None
+    backend: Literal["transformers", "groundingdino-py"] = "transformers"
+    file: str | None = None
+    tokenizer: str = "google-bert/bert-base-uncased"
+    tokenizer_revision: str | None = None
     box_threshold: float = Field(default=0.05, ge=0, le=1)
     text_threshold: float = Field(default=0.10, ge=0, le=1)
     max_raw: int = Field(default=12, ge=1)
@@ -49,16 +64,26 @@ class DetectorProfile(_Section):
 
 
 class RefineNetProfile(_Section):
-    """The RefineNet and the vision block that it was trained to read."""
+    """The RefineNet and the vision block that it was trained to read.
 
-    source: str
+    source is a file, or a repository that holds one somewhere under the name `file`. null says that
+    none is trained for this MedVLM: candidates keep their boxes and their native score.
+    """
+
+    source: str | None
+    revision: str | None = None
+    file: str | None = None
     inter_block: int
 
 
 class Recipe(_Section):
-    """Checkpoints that are made on the spot instead of read: seeded random weights."""
+    """Models that are made on the spot instead of read: seeded random weights.
 
-    name: Literal["untrained"]
+    "untrained" writes small checkpoints; "random-7b" builds the published sizes straight in the
+    device's memory, to measure speed without a download; "random-small" is the same at small size.
+    """
+
+    name: Literal["untrained", "random-7b", "random-small"]
     seed: int = 0
 
 
@@ -117,9 +142,47 @@ def load_profile(name: str) -> Profile:
         ) from error
     except OSError as error:
         raise ProfileError(f"Profile {path.name} cannot be read ({error.strerror}).") from error
-    if profile.refinenet.inter_block not in profile.medvlm.blocks:
-        raise ProfileError(
-            f"Profile {path.name}: refinenet.inter_block {profile.refinenet.inter_block} is not "
-            f"among medvlm.blocks {list(profile.medvlm.blocks)}. Add it there."
-        )
+    if fault := _fault(profile):
+        raise ProfileError(f"Profile {path.name}: {fault}")
     return profile.model_copy(update={"folder": path.resolve().parent})
+
+
+def is_hub_id(source: str) -> bool:
+    """Whether a source names a repository of the model hub and not a path."""
+    return source.count("/") == 1 and source[0] not in "./~"
+
+
+def _fault(profile: Profile) -> str:
+    """What fits nowhere in one field: a sentence, or ""."""
+    medvlm, detector, refinenet = profile.medvlm, profile.detector, profile.refinenet
+    if refinenet.inter_block not in medvlm.blocks:
+        return (
+            f"refinenet.inter_block {refinenet.inter_block} is not "
+            f"among medvlm.blocks {list(medvlm.blocks)}. Add it there."
+        )
+    official = detector.backend == "groundingdino-py"
+    if official and detector.file is None and not detector.source.endswith(".pth"):
+        return (
+            "detector.backend groundingdino-py reads an official .pth file. "
+            "Name it in detector.source, or in detector.file for a repository of the hub."
+        )
+    if detector.file is not None and not official:
+        return "detector.file is for the backend groundingdino-py. Set detector.backend to it."
+    if detector.file is not None and not detector.file.endswith(".pth"):
+        return f"detector.file {detector.file} is no .pth file. Name the official one."
+    return "" if profile.recipe is not None else _hub_fault(profile)
+
+
+def _hub_fault(profile: Profile) -> str:
+    """What is wrong with sources, revisions and files of the hub: a sentence, or ""."""
+    medvlm, detector, refinenet = profile.medvlm, profile.detector, profile.refinenet
+    for name, source, revision in (
+        ("medvlm", medvlm.source, medvlm.revision),
+        ("detector", detector.source, detector.revision),
+        ("refinenet", refinenet.source, refinenet.revision),
+    ):
+        if revision is not None and (source is None or not is_hub_id(source)):
+            return f"{name}.revision is set and {name}.source is no hub id. Remove the revision."
+    if refinenet.source is not None and is_hub_id(refinenet.source) and refinenet.file is None:
+        return "refinenet.source is a repository of the hub. Name the file in refinenet.file."
+    return ""

@@ -181,5 +181,21 @@ def refine(
     )
 
 
+def unrefined(pool: CandidatePool) -> Refinement:
+    """What stands for RefineNet's word where none is trained for the MedVLM.
+
+    Every box stays as it is, its score is the logit of its native score, and no refined box exists.
+    """
+    native = np.clip(pool.native_scores.astype(np.float64), 1e-6, 1 - 1e-6)
+    scores = np.log(native / (1 - native)).astype(np.float32)
+    return Refinement(
+        score_original=scores,
+        score_refined=scores.copy(),
+        delta=np.zeros((len(pool), 4), np.float32),
+        boxes=pool.boxes.copy(),
+        valid=np.zeros(len(pool), np.bool_),
+    )
+
+
 def _numpy(tensor: Tensor) -> Float32:
     return tensor.float().cpu().numpy().astype(np.float32)

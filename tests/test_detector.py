@@ -1,6 +1,7 @@
 """The GroundingDINO adapter."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,9 +23,7 @@ def detector(profile: Path, **settings: float) -> GroundingDino:
 
 def test_boxes_equal_the_models_own_post_processing(untrained_profile: Path) -> None:
     folder = untrained_profile.parent / "detector"
-    model = GroundingDinoForObjectDetection.from_pretrained(
-        folder, attn_implementation="eager"
-    ).eval()
+    model = GroundingDinoForObjectDetection.from_pretrained(folder).eval()
     processor = AutoProcessor.from_pretrained(folder)
     frames = [frame(2), frame(7)]
     inputs = processor(
@@ -97,6 +96,33 @@ def test_remembered_frames_give_the_same_boxes(untrained_profile: Path) -> None:
     for one, other in zip(fresh, warm, strict=True):
         np.testing.assert_allclose(one.scores, other.scores, atol=1e-4)
         np.testing.assert_allclose(one.boxes, other.boxes, atol=0.1)
+
+
+class Cramped:
+    """A model on a device that holds one frame at a time."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def __call__(self, *, pixel_values: torch.Tensor, **inputs: torch.Tensor) -> Any:
+        if len(pixel_values) > 1:
+            raise torch.OutOfMemoryError("out of memory")
+        return self.model(pixel_values=pixel_values, **inputs)
+
+
+def test_frames_that_do_not_fit_together_are_detected_one_by_one(untrained_profile: Path) -> None:
+    model = detector(untrained_profile, batch=2)
+    roomy = model.detect([frame(0), frame(1)], PHRASES)
+    model._model = Cramped(model._model)
+
+    cramped = model.detect([frame(0), frame(1)], PHRASES)
+
+    assert model.take_notes() == (
+        "Memory ran out with 2 frames at once: went on with 1, which is slower and changes no "
+        "result.",
+    )
+    for one, other in zip(roomy, cramped, strict=True):
+        np.testing.assert_allclose(one.scores, other.scores, atol=1e-4)
 
 
 def test_no_frames_give_no_results(untrained_profile: Path) -> None:

@@ -254,11 +254,17 @@ class ScriptedMedVLM:
     def query(self, question: Question) -> Query:
         return Query(("hook",), "medvlm", "hook")
 
+    def take_notes(self) -> tuple[str, ...]:
+        return ()
+
 
 class ScriptedDetector:
-    """Finds the same two boxes on every frame."""
+    """Finds the same two boxes on every frame, and says once that memory was short."""
 
     model_id = "scripted@0"
+
+    def take_notes(self) -> tuple[str, ...]:
+        return ("Memory ran out with 8 frames at once: went on with 4.",)
 
     def detect(
         self, frames: Sequence[Frame], phrases: Sequence[str], *, video_key: str = ""
@@ -295,6 +301,14 @@ def test_the_direct_answer_is_mapped_from_the_resized_picture(
     assert direct[0].text == text
     assert any("1 box(es) outside the frame" in warning for warning in grounding.warnings)
     check_contract(grounding)
+
+
+def test_what_the_models_note_stands_among_the_warnings_once(
+    system: RefineRank, video: Video
+) -> None:
+    grounding = scripted(system, "nothing").ground(video, QUESTION)
+
+    assert grounding.warnings.count("Memory ran out with 8 frames at once: went on with 4.") == 1
 
 
 @pytest.mark.parametrize("cut", [True, False])

@@ -1,9 +1,9 @@
-"""GroundingDINO through transformers: frames and phrases in, sorted boxes out."""
+"""GroundingDINO: frames and phrases in, sorted boxes out, through either of two backends."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -14,9 +14,15 @@ from refinerank_core.boxes import denormalise, from_centres
 from refinerank_core.caption import UNKNOWN, caption, clean_phrases, phrase_scores
 from refinerank_core.errors import ModelError, WeightsError
 from refinerank_core.models.backbone_memory import BackboneMaps, BackboneMemory
+from refinerank_core.models.batches import Batches, memory_of
 from refinerank_core.models.feature_store import FeatureStore
 from refinerank_core.models.loading import load_strictly, weights_id
+from refinerank_core.models.official_detector import build_official, official_file
+from refinerank_core.models.official_names import official_processor
+from refinerank_core.models.official_weights import measure, official_id, read_official
 from refinerank_core.structures import Detections, Float32, Frame
+
+Backend = Literal["transformers", "groundingdino-py"]
 
 
 @dataclass(frozen=True)
@@ -24,23 +30,28 @@ class DetectorSettings:
     """How a detector is loaded and run; a profile holds the values.
 
     Attributes:
-        source: checkpoint directory or hub id.
+        source: checkpoint directory or hub id; the official .pth file for groundingdino-py.
         revision: pinned hub revision.
+        backend: "transformers", or "groundingdino-py" for the authors' own files.
+        tokenizer: folder or hub id of the text encoder's tokenizer, for groundingdino-py.
         box_threshold: least confidence of a box (kept when strictly above).
         text_threshold: least score of a phrase for a box to carry it.
         short_side, long_side: size in pixels at which a frame is shown; None keeps the
             checkpoint's own (800 and 1333 for the official ones).
-        batch: frames that pass through the model together.
+        batch: frames that pass through the model together; None fits them to the memory that is
+            free on a card.
         cache_bytes: memory for the backbone's feature maps.
     """
 
     source: str
     revision: str | None = None
+    backend: Backend = "transformers"
+    tokenizer: str = "google-bert/bert-base-uncased"
     box_threshold: float = 0.05
     text_threshold: float = 0.10
     short_side: int | None = None
     long_side: int | None = None
-    batch: int = 8
+    batch: int | None = 8
     cache_bytes: int = 256 << 20
 
 
@@ -52,22 +63,36 @@ class GroundingDino:
 
         Raises:
             WeightsError: it is absent, damaged or does not fit.
+            ModelError: the backend's package is not installed.
         """
+        load = _from_official if settings.backend == "groundingdino-py" else _from_transformers
+        self._take(load(settings), settings, device)
+
+    @classmethod
+    def around(
+        cls,
+        model: Any,
+        processor: Any,
+        settings: DetectorSettings,
+        device: torch.device,
+        *,
+        name: str,
+    ) -> "GroundingDino":
+        """The adapter over a transformers model and processor that are in memory already."""
+        adapter = cls.__new__(cls)
+        memory = _with_memory(model, settings)
+        adapter._take(_Loaded(model, memory, processor, name), settings, device)
+        return adapter
+
+    def _take(self, loaded: "_Loaded", settings: DetectorSettings, device: torch.device) -> None:
         self._settings = settings
-        model = load_strictly(
-            GroundingDinoForObjectDetection,
-            settings.source,
-            revision=settings.revision,
-            dtype=torch.float32,
-            attention="eager",
-        )
-        self._model: Any = model.to(device)
-        self._memory = BackboneMemory(model.model.backbone.conv_encoder, settings.cache_bytes)
-        model.model.backbone.conv_encoder = self._memory
-        self._processor = _load_processor(settings)
+        self._model: Any = loaded.model.to(device)
+        self._memory, self.model_id = loaded.memory, loaded.model_id
+        self._processor = loaded.processor
+        _set_size(self._processor, settings)
+        self._batches = Batches(settings.batch, memory_of(device), what="frames")
         self._device = device
         self._lock = Lock()
-        self.model_id = weights_id(settings.source, model)
 
     @property
     def store(self) -> FeatureStore[BackboneMaps]:
@@ -94,12 +119,16 @@ class GroundingDino:
             ModelError: the model gave numbers that are not finite.
         """
         wanted = clean_phrases(list(phrases))
-        found: list[Detections] = []
-        for start in range(0, len(frames), self._settings.batch):
-            group = frames[start : start + self._settings.batch]
+
+        def detect(group: Sequence[Frame]) -> list[Detections]:
             keys = [(self.model_id, video_key, one.index) for one in group] if video_key else []
-            found += self._detect(group, wanted, keys)
-        return found
+            return self._detect(group, wanted, keys)
+
+        return self._batches.run(frames, detect)
+
+    def take_notes(self) -> tuple[str, ...]:
+        """Sentences about memory since the last call."""
+        return self._batches.take_notes()
 
     def _detect(
         self, frames: Sequence[Frame], phrases: tuple[str, ...], keys: Sequence[Hashable]
@@ -150,6 +179,47 @@ class GroundingDino:
         )
 
 
+@dataclass(frozen=True)
+class _Loaded:
+    """A frozen network on the CPU, its backbone's memory, its processor and its name."""
+
+    model: Any
+    memory: BackboneMemory
+    processor: Any
+    model_id: str
+
+
+def _from_transformers(settings: DetectorSettings) -> _Loaded:
+    model = load_strictly(
+        GroundingDinoForObjectDetection,
+        settings.source,
+        revision=settings.revision,
+        dtype=torch.float32,
+        attention=None,  # "eager" for all would add the text encoder's mask as 0 and 1
+    )
+    processor = _load_processor(settings)
+    name = weights_id(settings.source, model)
+    return _Loaded(model, _with_memory(model, settings), processor, name)
+
+
+def _with_memory(model: Any, settings: DetectorSettings) -> BackboneMemory:
+    """Put a memory before the backbone of a transformers model."""
+    memory = BackboneMemory(model.model.backbone.conv_encoder, settings.cache_bytes)
+    model.model.backbone.conv_encoder = memory
+    return memory
+
+
+def _from_official(settings: DetectorSettings) -> _Loaded:
+    path = official_file(settings.source)
+    state = read_official(path)
+    sizes = measure(path.name, state)
+    processor = official_processor(settings.tokenizer, vocabulary=sizes.vocabulary)
+    model = build_official(
+        path.name, state, sizes, processor.tokenizer, cache_bytes=settings.cache_bytes
+    )
+    return _Loaded(model, model.memory, processor, official_id(path))
+
+
 def _load_processor(settings: DetectorSettings) -> Any:
     try:
         processor = AutoProcessor.from_pretrained(settings.source, revision=settings.revision)
@@ -158,11 +228,15 @@ def _load_processor(settings: DetectorSettings) -> Any:
             f"{settings.source.rsplit('/', 1)[-1]}: the processor files are missing or damaged. "
             "Copy the whole checkpoint."
         ) from error
+    return processor
+
+
+def _set_size(processor: Any, settings: DetectorSettings) -> None:
+    """Show frames at the size of the settings, or at the checkpoint's own."""
     size = dict(processor.image_processor.size)
     size["shortest_edge"] = settings.short_side or size["shortest_edge"]
     size["longest_edge"] = settings.long_side or size["longest_edge"]
     processor.image_processor.size = size
-    return processor
 
 
 def _numpy(tensor: Tensor) -> Float32:

@@ -4,13 +4,15 @@ import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import torch
+from transformers import BitsAndBytesConfig
 from transformers.utils import logging as transformers_logging
 
-from refinerank_core.errors import WeightsError
+from refinerank_core.errors import ModelError, WeightsError
 
 _HASH_WHOLE_BELOW_BYTES = 512 * 1024 * 1024
 _SHOWN_KEYS = 3
@@ -37,16 +39,20 @@ def load_strictly(
     *,
     revision: str | None,
     dtype: torch.dtype,
-    attention: str,
+    attention: str | None,
+    quantisation: Any = None,
+    device: torch.device | None = None,
 ) -> Any:
-    """A frozen model in eval mode whose every parameter came from the checkpoint.
+    """A frozen model in eval mode, on its device, whose every parameter came from the checkpoint.
 
     Args:
         model_class: the transformers class to build.
         source: a checkpoint directory or a hub id.
         revision: the pinned hub revision, None for a directory.
         dtype: number type of the weights.
-        attention: "sdpa" or "eager".
+        attention: "sdpa" or "eager" for every part of the model; None lets each part have its own.
+        quantisation: what `quantisation` gave; None loads the weights as they are.
+        device: where the model goes; None leaves it on the CPU.
 
     Raises:
         WeightsError: the checkpoint is absent, damaged, of another architecture or size, or has
@@ -54,15 +60,20 @@ def load_strictly(
     """
     _refuse_incomplete(source)
     name = Path(source).name
+    how: dict[str, Any] = {}
+    if attention is not None:
+        how["attn_implementation"] = attention
+    if quantisation is not None:  # quantised weights cannot be moved once they are loaded
+        how |= {"quantization_config": quantisation, "device_map": {"": device}}
     try:
         with quiet():  # the keys are checked below; the library would print a table of them
             model, report = model_class.from_pretrained(
                 source,
                 revision=revision,
                 dtype=dtype,
-                attn_implementation=attention,
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,  # reported below in our own words
+                **how,
             )
     except (OSError, ValueError, KeyError, RuntimeError, TypeError) as error:
         raise WeightsError(_why_not_loaded(source, error)) from error
@@ -86,7 +97,38 @@ def load_strictly(
             f"{name}: the checkpoint does not fit {model_class.__name__} ({'; '.join(wrong)}). "
             "Use a complete checkpoint of this architecture."
         )
+    if device is not None and quantisation is None:
+        model = model.to(device)
     return model.eval().requires_grad_(False)
+
+
+def quantisation(bits: int | None, dtype: torch.dtype) -> Any:
+    """How bitsandbytes is to load a language model; the vision tower is left as it is.
+
+    Args:
+        bits: 8, 4 (nf4), or None for weights as they are.
+        dtype: number type that 4-bit weights are computed in.
+
+    Returns:
+        A BitsAndBytesConfig, or None.
+
+    Raises:
+        ModelError: the package is not installed.
+    """
+    if bits is None:
+        return None
+    if find_spec("bitsandbytes") is None:
+        raise ModelError(
+            f"Loading in {bits} bits needs the package bitsandbytes. Run 'pip install "
+            "bitsandbytes', or set medvlm.load_bits to null."
+        )
+    return BitsAndBytesConfig(
+        load_in_8bit=bits == 8,
+        load_in_4bit=bits == 4,
+        bnb_4bit_quant_type="nf4",
+        bnb_4bit_compute_dtype=dtype,
+        llm_int8_skip_modules=["visual", "lm_head"],
+    )
 
 
 def _refuse_incomplete(source: str) -> None:
@@ -119,13 +161,17 @@ def _why_not_loaded(source: str, error: Exception) -> str:
 def weights_id(source: str, model: Any) -> str:
     """Name of a checkpoint plus 12 hex digits of its content.
 
-    A hub checkpoint carries its commit. A directory below 512 MiB is hashed whole; of a larger one
-    the safetensors headers (names, shapes, offsets) and the file sizes are hashed.
+    A hub checkpoint carries its commit, also as a folder of the hub's cache. Another directory
+    below 512 MiB is hashed whole; of a larger one the safetensors headers (names, shapes, offsets)
+    and the file sizes are hashed.
     """
     folder = Path(source)
     if not folder.is_dir():
         commit = getattr(model.config, "_commit_hash", None) or "unpinned"
         return f"{source}@{commit[:12]}"
+    if folder.parent.name == "snapshots":
+        owner, _, name = folder.parent.parent.name.removeprefix("models--").partition("--")
+        return f"{owner}/{name}@{folder.name[:12]}"
     files = sorted(folder.glob("*.safetensors"))
     whole = sum(file.stat().st_size for file in files) < _HASH_WHOLE_BELOW_BYTES
     digest = hashlib.sha256()

@@ -14,8 +14,9 @@ from transformers.modeling_outputs import BaseModelOutputWithPooling
 
 from refinerank_core.errors import ModelError, WeightsError
 from refinerank_core.models import prompts
+from refinerank_core.models.batches import Batches, memory_of
 from refinerank_core.models.feature_store import FeatureStore
-from refinerank_core.models.loading import load_strictly, weights_id
+from refinerank_core.models.loading import load_strictly, quantisation, weights_id
 from refinerank_core.models.protocols import AnswerText, Encoding, VisionFeatures
 from refinerank_core.models.raster_order import to_raster, window_order
 from refinerank_core.question import parse_query_answer
@@ -36,9 +37,12 @@ class MedVLMSettings:
         blocks: vision blocks whose grids are kept.
         max_pixels: pixel budget of one frame; None keeps the checkpoint's own.
         answer_prompt: template of the direct baseline, with {question} and {times}.
-        batch: frames or prompts that pass through the model together.
+        batch: frames or prompts that pass through the model together; None fits them to the memory
+            that is free on a card.
         cache_bytes: memory for vision features.
         attention: "sdpa" or "eager".
+        load_bits: 8 or 4 quantises the language model while it is loaded (CUDA only).
+        compile: run torch.compile on the language model's layers.
     """
 
     source: str
@@ -46,9 +50,11 @@ class MedVLMSettings:
     revision: str | None = None
     max_pixels: int | None = None
     answer_prompt: str = prompts.ANSWER_PROMPT
-    batch: int = 8
+    batch: int | None = 8
     cache_bytes: int = 1 << 30
     attention: str = "sdpa"
+    load_bits: int | None = None
+    compile: bool = False
 
 
 class QwenMedVLM:
@@ -62,19 +68,53 @@ class QwenMedVLM:
 
         Raises:
             WeightsError: it is absent, damaged or does not fit, or lacks one of the blocks.
+            ModelError: load_bits is set and bitsandbytes is not installed.
         """
-        self._settings = settings
         model = load_strictly(
             Qwen2_5_VLForConditionalGeneration,
             settings.source,
             revision=settings.revision,
             dtype=dtype,
             attention=settings.attention,
+            quantisation=quantisation(settings.load_bits, dtype),
+            device=device,
         )
-        self._model: Any = model.to(device)
-        self._processor = _load_processor(settings)
+        name = weights_id(settings.source, model)
+        self._take(model, _load_processor(settings), settings, device, name)
+
+    @classmethod
+    def around(
+        cls,
+        model: Any,
+        processor: Any,
+        settings: MedVLMSettings,
+        device: torch.device,
+        *,
+        name: str,
+    ) -> "QwenMedVLM":
+        """The adapter over a model and processor that are in memory already.
+
+        Raises:
+            WeightsError: the model lacks one of the blocks.
+        """
+        adapter = cls.__new__(cls)
+        adapter._take(model, processor, settings, device, name)
+        return adapter
+
+    def _take(
+        self,
+        model: Any,
+        processor: Any,
+        settings: MedVLMSettings,
+        device: torch.device,
+        name: str,
+    ) -> None:
+        self._settings = settings
+        self._model: Any = model
+        self._processor = processor
+        _limit_pixels(processor, settings.max_pixels)
         self._device = device
-        self.model_id = weights_id(settings.source, model)
+        self.model_id = name
         self.attention = settings.attention
         depth = model.config.vision_config.depth
         if absent := [block for block in settings.blocks if not 0 <= block < depth]:
@@ -82,6 +122,12 @@ class QwenMedVLM:
                 f"{self.model_id}: block {absent[0]} does not exist; its vision tower has blocks "
                 f"0 to {depth - 1}. Correct the profile."
             )
+        if settings.compile:
+            for layer in model.model.language_model.layers:
+                layer.compile(dynamic=True)
+        memory = memory_of(device)
+        self._seeing = Batches(settings.batch, memory, what="frames")
+        self._reading = Batches(settings.batch, memory, what="prompts")
         self._store: FeatureStore[VisionFeatures] = FeatureStore(settings.cache_bytes)
         self._lock = RLock()
 
@@ -122,11 +168,10 @@ class QwenMedVLM:
             stored = {f.index: self._store.get((self.model_id, video_key, f.index)) for f in frames}
             found = {index: features for index, features in stored.items() if features is not None}
             unseen = list({f.index: f for f in frames if f.index not in found}.values())
-            for start in range(0, len(unseen), self._settings.batch):
-                group = unseen[start : start + self._settings.batch]
-                for frame, features in zip(group, self._look_at(group), strict=True):
-                    found[frame.index] = features
-                    self._store.put((self.model_id, video_key, frame.index), features)
+            looked = self._seeing.run(unseen, self._look_at)
+            for frame, features in zip(unseen, looked, strict=True):
+                found[frame.index] = features
+                self._store.put((self.model_id, video_key, frame.index), features)
         return [found[frame.index] for frame in frames]
 
     def remembered(self, video_key: str, indices: Sequence[int]) -> int:
@@ -143,17 +188,17 @@ class QwenMedVLM:
             ModelError: see `see`, or the language model gave numbers that are not.
         """
         seen = self.see(frames, video_key)
-        encodings: list[Encoding] = []
+        texts = [prompts.feature_prompt(question, t) for t in times_s]
         with self._lock, torch.inference_mode():
-            for start in range(0, len(seen), self._settings.batch):
-                part = slice(start, start + self._settings.batch)
-                texts = [prompts.feature_prompt(question, t) for t in times_s[part]]
-                states = self._last_states(seen[part], texts)
-                encodings += [
-                    Encoding(q_last=state, vision=vision)
-                    for state, vision in zip(states, seen[part], strict=True)
-                ]
-        return encodings
+            states = self._reading.run(list(zip(seen, texts, strict=True)), self._last_states)
+        return [
+            Encoding(q_last=state, vision=vision)
+            for state, vision in zip(states, seen, strict=True)
+        ]
+
+    def take_notes(self) -> tuple[str, ...]:
+        """Sentences about memory since the last call."""
+        return self._seeing.take_notes() + self._reading.take_notes()
 
     def answer(
         self, frames: Sequence[Frame], times_s: Sequence[float], question: str, video_key: str
@@ -174,15 +219,30 @@ class QwenMedVLM:
             text, cut = self._write_answer(seen, times, question, step_s)
         return AnswerText(text=text, cut=cut, notes=(note,) if note else ())
 
-    def query(self, question: Question) -> Query:
-        """The model's phrases for the detector; the rules' where its words cannot be used."""
+    @property
+    def network(self) -> Any:
+        """The transformers model itself, to be measured."""
+        return self._model
+
+    def prompt_tokens(self, vision: VisionFeatures, question: str, time_s: float) -> int:
+        """Tokens of the feature prompt, those of the picture among them."""
+        prompt = prompts.feature_prompt(question, time_s)
+        ids = self._chat_ids(prompt, media="image", generate=False)
+        return len(ids) - 1 + vision.final[..., 0].numel()
+
+    def write(self, prompt: str, limit: int) -> tuple[str, bool]:
+        """Greedy words after a prompt without a picture, and whether the limit ended them."""
         with self._lock, torch.inference_mode():
-            ids = self._chat_ids(prompts.query_prompt(question.text), media=None, generate=True)
+            ids = self._chat_ids(prompt, media=None, generate=True)
             inputs = {
                 "input_ids": torch.tensor([ids], device=self._device),
                 "attention_mask": torch.ones(1, len(ids), dtype=torch.long, device=self._device),
             }
-            text, _ = self._generate(inputs, _QUERY_TOKENS)
+            return self._generate(inputs, limit)
+
+    def query(self, question: Question) -> Query:
+        """The model's phrases for the detector; the rules' where its words cannot be used."""
+        text, _ = self.write(prompts.query_prompt(question.text), _QUERY_TOKENS)
         phrases = parse_query_answer(text)
         if phrases is None:
             return Query(phrases=question.phrases, source="rules", text=text)
@@ -266,8 +326,9 @@ class QwenMedVLM:
         )
         return list(self._processor.tokenizer(text, add_special_tokens=False)["input_ids"])
 
-    def _last_states(self, seen: Sequence[VisionFeatures], texts: Sequence[str]) -> Tensor:
-        """(B, Dq): hidden state at the last token of each prompt, one frame each."""
+    def _last_states(self, asked: Sequence[tuple[VisionFeatures, str]]) -> list[Tensor]:
+        """(Dq,) each: hidden state at the last token of each prompt, one frame each."""
+        seen = [vision for vision, _ in asked]
         config = self._model.config
         pad = config.image_token_id
         rows = [
@@ -276,7 +337,7 @@ class QwenMedVLM:
                 pad,
                 vision.final[..., 0].numel(),
             )
-            for vision, text in zip(seen, texts, strict=True)
+            for vision, text in asked
         ]
         longest = max(map(len, rows))
         filler = self._processor.tokenizer.pad_token_id or 0
@@ -295,7 +356,7 @@ class QwenMedVLM:
             torch.arange(len(rows), device=self._device), last
         ]
         _refuse_nan("the language model", states)
-        return states
+        return list(states)
 
     def _write_answer(
         self, seen: Sequence[VisionFeatures], times_s: list[float], question: str, step_s: float
@@ -346,12 +407,16 @@ def _load_processor(settings: MedVLMSettings) -> Any:
             f"{settings.source.rsplit('/', 1)[-1]}: the processor files are missing or damaged. "
             "Copy the whole checkpoint."
         ) from error
-    if settings.max_pixels is not None:
-        size = dict(processor.image_processor.size)
-        size["longest_edge"] = settings.max_pixels
-        size["shortest_edge"] = min(size["shortest_edge"], settings.max_pixels)
-        processor.image_processor.size = size
     return processor
+
+
+def _limit_pixels(processor: Any, max_pixels: int | None) -> None:
+    """Give the processor the pixel budget of one frame; None leaves the checkpoint's own."""
+    if max_pixels is not None:
+        size = dict(processor.image_processor.size)
+        size["longest_edge"] = max_pixels
+        size["shortest_edge"] = min(size["shortest_edge"], max_pixels)
+        processor.image_processor.size = size
 
 
 def _spread(ids: list[int], placeholder: int, count: int) -> list[int]:

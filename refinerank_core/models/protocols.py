@@ -99,6 +99,10 @@ class MedVLM(Protocol):
         """Detector phrases for the question; the rules' phrases where the text is unusable."""
         ...
 
+    def take_notes(self) -> tuple[str, ...]:
+        """Sentences for the user since the last call, such as that memory ran short."""
+        ...
+
 
 class Detector(Protocol):
     """An open-vocabulary detector that proposes boxes for phrases."""
@@ -115,4 +119,8 @@ class Detector(Protocol):
 
         Under a video_key, what a frame's picture alone decides may be kept for the next question.
         """
+        ...
+
+    def take_notes(self) -> tuple[str, ...]:
+        """Sentences for the user since the last call, such as that memory ran short."""
         ...

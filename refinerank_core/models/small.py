@@ -88,18 +88,42 @@ def build_medvlm(
         corpus: texts whose words its tokenizer keeps whole.
         seed: of the weights; the same seed gives the same weights.
     """
+    processor = chat_processor(size, corpus)
+    config = medvlm_config(size, processor.tokenizer)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = Qwen2_5_VLForConditionalGeneration(config)
+    set_ends(model, processor.tokenizer)
+    return model.float().eval(), processor
+
+
+def chat_processor(size: SmallMedVLM, corpus: Sequence[str]) -> Qwen2_5_VLProcessor:
+    """A processor whose tokenizer keeps the words of the corpus whole."""
     tokenizer = chat_tokenizer([*corpus, "user assistant system"], vocabulary=size.vocabulary)
     pixels = {"shortest_edge": 28 * 28 * 4, "longest_edge": size.max_pixels}
-    processor = Qwen2_5_VLProcessor(
+    return Qwen2_5_VLProcessor(
         image_processor=Qwen2VLImageProcessor(size=pixels),
         tokenizer=tokenizer,
         video_processor=Qwen2VLVideoProcessor(size=pixels),
         chat_template=tokenizer.chat_template,
     )
+
+
+def medvlm_config(
+    size: SmallMedVLM, tokenizer: Any, *, tokens: int | None = None, tied: bool = True
+) -> Qwen2_5_VLConfig:
+    """The configuration of a Qwen2.5-VL of a size.
+
+    Args:
+        size: its dimensions.
+        tokenizer: gives the ids of the special tokens.
+        tokens: rows of the embedding; None is the tokenizer's own number.
+        tied: whether the output layer shares the embedding's weights.
+    """
     half_head = size.width // size.text_heads // 2
     spatial = half_head * 3 // 8
     token_id = tokenizer.convert_tokens_to_ids
-    config = Qwen2_5_VLConfig(
+    return Qwen2_5_VLConfig(
         vision_config={
             "depth": size.depth,
             "hidden_size": size.hidden,
@@ -116,7 +140,7 @@ def build_medvlm(
             "num_attention_heads": size.text_heads,
             "num_key_value_heads": size.key_heads,
             "intermediate_size": size.text_mlp,
-            "vocab_size": len(tokenizer),
+            "vocab_size": tokens or len(tokenizer),
             "rope_scaling": {
                 "type": "mrope",
                 "mrope_section": [half_head - 2 * spatial, spatial, spatial],
@@ -127,18 +151,18 @@ def build_medvlm(
             "eos_token_id": tokenizer.eos_token_id,
             "pad_token_id": tokenizer.pad_token_id,
         },
-        tie_word_embeddings=True,
+        tie_word_embeddings=tied,
         image_token_id=token_id("<|image_pad|>"),
         video_token_id=token_id("<|video_pad|>"),
         vision_start_token_id=token_id("<|vision_start|>"),
         vision_end_token_id=token_id("<|vision_end|>"),
     )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = Qwen2_5_VLForConditionalGeneration(config)
+
+
+def set_ends(model: Any, tokenizer: Any) -> None:
+    """Tell a model which token ends its text and which fills a batch."""
     model.generation_config.eos_token_id = tokenizer.eos_token_id
     model.generation_config.pad_token_id = tokenizer.pad_token_id
-    return model.float().eval(), processor
 
 
 def build_detector(
