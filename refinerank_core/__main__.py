@@ -11,19 +11,23 @@ from collections.abc import Sequence
 
 from refinerank_core.commands import (
     bench,
+    bench_training,
     convert_detector,
     deidentify,
     evaluate,
     export,
+    features,
     fetch,
     ground,
     import_,
     info,
+    predict,
     refinenet,
     reviews,
     rows,
     space,
     submit,
+    train,
     untrained,
 )
 from refinerank_core.errors import RefineRankError
@@ -40,7 +44,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for command in (ground, info, reviews, export, import_, bench, untrained, refinenet):
         command.add_to(commands)
-    for command in (rows, evaluate, submit):
+    for command in (rows, features, train, predict, evaluate, submit, bench_training):
         command.add_to(commands)
     for command in (fetch, convert_detector, space, deidentify):
         command.add_to(commands)

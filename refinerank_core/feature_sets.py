@@ -5,10 +5,11 @@ The answers lie in a structure of their own (`Labels`): nothing here knows where
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, Self, cast
 
 import numpy as np
 
@@ -16,6 +17,31 @@ from refinerank_core.errors import RefineRankError
 from refinerank_core.structures import CandidatePool, Float32, require_array
 
 _BLOCK = "r_block_"
+
+
+class Regions(Protocol):
+    """(E, N, C) float32: an array, or what is read from disk when it is indexed like one."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(E, N, C)."""
+        ...
+
+    def __getitem__(self, key: Any, /) -> Any:
+        """A new array."""
+        ...
+
+    def __array__(self) -> np.ndarray:
+        """All of it, in memory."""
+        ...
+
+
+class OnDisk(Regions, Protocol):
+    """Regions that stay where they are when some of them are taken."""
+
+    def at(self, places: Sequence[int]) -> Self:
+        """These examples."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +63,7 @@ class FeatureSet:
         boxes: (E, N, 4) float32 originals in pixels, best rank first.
         native: (E, N) float32 native scores.
         valid: (E, N) bool: False where the row is padding.
+        content: what the features follow from, in one word, where that is known; "" otherwise.
     """
 
     dataset: str
@@ -45,19 +72,20 @@ class FeatureSet:
     times_s: np.ndarray
     sizes_wh: np.ndarray
     q_last: np.ndarray
-    r_final: np.ndarray
-    r_blocks: dict[int, np.ndarray]
+    r_final: Regions
+    r_blocks: dict[int, Regions]
     metadata: np.ndarray
     boxes: np.ndarray
     native: np.ndarray
     valid: np.ndarray
+    content: str = ""
 
     def __post_init__(self) -> None:
         examples, most = len(self.rows), self.valid.shape[1]
         require_array("q_last", self.q_last, (examples, None), np.float32)
-        require_array("r_final", self.r_final, (examples, most, None), np.float32)
-        for block, grid in self.r_blocks.items():
-            require_array(f"block {block}", grid, (examples, most, None), np.float32)
+        for name, grid in (("r_final", self.r_final), *self.r_blocks.items()):
+            shaped = cast("np.ndarray", grid)  # has what is asked for here
+            require_array(f"regions {name}", shaped, (examples, most, None), np.float32)
         require_array("metadata", self.metadata, (examples, most, 12), np.float32)
         require_array("boxes", self.boxes, (examples, most, 4), np.float32)
         require_array("native", self.native, (examples, most), np.float32)
@@ -91,16 +119,24 @@ class FeatureSet:
             self,
             rows=tuple(self.rows[place] for place in picked),
             videos=tuple(self.videos[place] for place in picked),
-            r_blocks={block: grid[picked] for block, grid in self.r_blocks.items()},
+            r_final=_taken(self.r_final, picked),
+            r_blocks={block: _taken(grid, picked) for block, grid in self.r_blocks.items()},
+            content=self.content and hashlib.sha256(f"{self.content}{picked}".encode()).hexdigest(),
             **{name: getattr(self, name)[picked] for name in _ARRAYS},
         )
+
+
+def _taken(regions: Regions, places: list[int]) -> Regions:
+    """Some examples, on disk where they were there."""
+    if isinstance(regions, np.ndarray):
+        return cast("Regions", regions[places])
+    return cast("OnDisk", regions).at(places)
 
 
 _ARRAYS = (
     "times_s",
     "sizes_wh",
     "q_last",
-    "r_final",
     "metadata",
     "boxes",
     "native",
@@ -190,7 +226,7 @@ def save_features(path: Path, features: FeatureSet, labels: Labels | None) -> No
     arrays: dict[str, Any] = {
         name: getattr(features, name)
         for name in (field.name for field in fields(features))
-        if name != "r_blocks"
+        if name not in ("r_blocks", "content")
     }
     arrays |= {f"{_BLOCK}{block}": grid for block, grid in features.r_blocks.items()}
     if labels is not None:

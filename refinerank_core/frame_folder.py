@@ -73,6 +73,18 @@ def open_folder(folder: Path, name: str, fps: float) -> Footage:
     )
 
 
+def read_picture(path: Path) -> Image:
+    """Read one picture file as it is shown: (H, W, 3) uint8 RGB.
+
+    Raises:
+        VideoError: it is missing or damaged.
+    """
+    image = _read_picture(path)
+    if image is None:
+        raise VideoError(f"The picture {path.name} is missing or damaged. Copy it again.")
+    return image
+
+
 def _numbered(folder: Path, name: str) -> tuple[list[int], tuple[Path, ...], tuple[str, ...]]:
     """List a folder's numbered pictures: numbers rising, their files, and notes."""
     try:

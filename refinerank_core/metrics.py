@@ -78,6 +78,19 @@ def dataset_miou(questions: Iterable[float | None]) -> float | None:
     return fmean(scored) if scored else None
 
 
+def row_mean(values: np.ndarray, rows: Sequence[str]) -> float:
+    """Mean over question rows of the mean over their times.
+
+    Args:
+        values: (E,) IoU of each requested time.
+        rows: E names of the rows they belong to.
+    """
+    by_row: dict[str, list[float]] = {}
+    for row, value in zip(rows, values, strict=True):
+        by_row.setdefault(row, []).append(float(value))
+    return float(np.mean([np.mean(times) for times in by_row.values()]))
+
+
 def dataset_average(datasets: Mapping[str, float]) -> float:
     """Mean of `dataset_miou` over datasets, each with the same weight whatever its size.
 

@@ -11,7 +11,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from refinerank_core.feature_sets import FeatureSet, Labels, unit_boxes
+from refinerank_core.feature_sets import FeatureSet, Labels, Regions, unit_boxes
 from refinerank_core.losses import Batch, refinenet_loss
 from refinerank_core.refinenet import METADATA_VALUES, RefineNet, RefineNetConfig
 
@@ -110,7 +110,7 @@ def gather_batch(
     ]
     most = max(features.valid.shape[1] for features, _, _ in parts)
 
-    def joined(read: Callable[[FeatureSet], np.ndarray]) -> Tensor:
+    def joined(read: Callable[[FeatureSet], np.ndarray | Regions]) -> Tensor:
         grown = [_grown(read(features)[chosen], most) for features, chosen, _ in parts]
         return torch.from_numpy(np.concatenate(grown)).to(device)
 
@@ -145,6 +145,7 @@ class TrainingRun:
     data: str
     epoch: int = 0
     seconds: float = 0.0
+    losses: list[float] = field(default_factory=list)
 
     @classmethod
     def start(
@@ -180,6 +181,7 @@ class TrainingRun:
         self.net.load_state_dict(state["net"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.epoch, self.seconds = state["epoch"], state["seconds"]
+        self.losses = list(state.get("losses", []))  # older states have none
 
     def keep(self, path: Path) -> None:
         """Write a checkpoint, whole or not at all."""
@@ -192,6 +194,7 @@ class TrainingRun:
                 "optimizer": self.optimizer.state_dict(),
                 "epoch": self.epoch,
                 "seconds": self.seconds,
+                "losses": self.losses,
             },
             scratch,
         )
@@ -207,18 +210,24 @@ class TrainingRun:
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
             torch.manual_seed(plan.seed * 1_000_003 + self.epoch)
             for places in epoch_batches([len(f) for f, _ in sets], batch=plan.batch, rng=rng):
-                batch = gather_batch(
-                    sets, places, inter_block=self.net.config.inter_block, device=device
-                )
-                loss = refinenet_loss(self.net, batch, anchors=plan.anchors)
-                self.optimizer.zero_grad()
-                loss.backward()  # type: ignore[no-untyped-call]
-                torch.nn.utils.clip_grad_norm_(self.net.parameters(), plan.clip)
-                self.optimizer.step()
-                losses.append(float(loss.detach()))
+                losses.append(self.step(sets, places))
         self.epoch += 1
         self.seconds += time.perf_counter() - started
-        return float(np.mean(losses))
+        self.losses.append(float(np.mean(losses)))
+        return self.losses[-1]
+
+    def step(
+        self, sets: Sequence[tuple[FeatureSet, Labels]], places: Sequence[np.ndarray]
+    ) -> float:
+        """One update on the examples at these places of each data set; returns its loss."""
+        block, device = self.net.config.inter_block, self.net.delta_bounds.device
+        batch = gather_batch(sets, places, inter_block=block, device=device)
+        loss = refinenet_loss(self.net, batch, anchors=self.plan.anchors)
+        self.optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(self.net.parameters(), self.plan.clip)
+        self.optimizer.step()
+        return float(loss.detach())
 
     def _settings(self) -> dict[str, Any]:
         settings = {
@@ -234,7 +243,9 @@ def fingerprint(sets: Sequence[tuple[FeatureSet, Labels]]) -> str:
     """12 hex digits of the content of training sets."""
     digest = hashlib.sha256()
     for features, labels in sets:
-        for array in (features.q_last, features.r_final, features.boxes, labels.boxes):
+        digest.update(features.content.encode())
+        read = (features.q_last, features.r_final, features.boxes, labels.boxes)
+        for array in read if not features.content else (labels.boxes,):
             digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()[:12]
 
@@ -247,6 +258,7 @@ def fit(
     device: torch.device,
     checkpoint: Path | None = None,
     stop_after: int | None = None,
+    told: Callable[[int, float], None] = lambda *_: None,
 ) -> TrainingRun:
     """Train a RefineNet; the backbones that made the features never enter.
 
@@ -257,6 +269,7 @@ def fit(
         device: where it is trained.
         checkpoint: written after every epoch; a run goes on from it where it exists.
         stop_after: leave after this many epochs in all.
+        told: called after each epoch with the epochs done and the mean loss.
 
     Returns:
         The run, its network in eval mode.
@@ -272,5 +285,6 @@ def fit(
             bar.update()
             if checkpoint is not None:
                 run.keep(checkpoint)
+            told(run.epoch, loss)
     run.net.eval()
     return run

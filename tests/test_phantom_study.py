@@ -10,9 +10,10 @@ import pytest
 import torch
 
 from refinerank_core.errors import ProfileError, RefineRankError
+from refinerank_core.frozen_steps import Backbones
+from refinerank_core.metrics import row_mean
 from refinerank_core.phantom import refinenet_training as shipped
 from refinerank_core.phantom.examples import (
-    Backbones,
     ExamplePlan,
     ExampleSet,
     ask_models,
@@ -24,7 +25,7 @@ from refinerank_core.phantom.scene import Scene
 from refinerank_core.phantom.seeds import seed_for
 from refinerank_core.phantom.semantics import question_swaps
 from refinerank_core.phantom.study import require_split, run_study
-from refinerank_core.phantom.study_figures import Side, row_mean
+from refinerank_core.phantom.study_figures import Side
 from refinerank_core.phantom.study_tables import as_markdown
 from refinerank_core.phantom.training_commands import add_training
 from refinerank_core.phantom.vocabulary import PROCEDURES
@@ -104,9 +105,9 @@ def test_features_depend_on_words_and_frames_alone(backbones: Backbones) -> None
     question, frames = next(iter(ask_scene(scene, SMALL)))
 
     def features(text: str, video: str) -> np.ndarray:
-        examples, _, _ = ask_models(
+        examples = ask_models(
             backbones, text, frames, row="r", video=video, duration_s=scene.duration_s
-        )
+        ).examples
         return np.concatenate((examples[0].q_last, examples[0].r_final.ravel()))
 
     first = features(question.text, video_id(scene))

@@ -6,6 +6,7 @@ from typing import Any
 
 from refinerank_core.commands.inputs import read_text
 from refinerank_core.commands.outputs import write_whole
+from refinerank_core.errors import RefineRankError
 from refinerank_core.evaluation import THRESHOLDS, compare, report, require_apart, shared_row_videos
 from refinerank_core.formats import strict_json
 from refinerank_core.formats.medvidbench_rows import read_question_rows
@@ -26,6 +27,8 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
     parser.add_argument(
         "--train-rows", type=Path, help="rows trained on; refuse when a video is on both sides"
     )
+    parser.add_argument("--features", type=Path, help="feature cache of the rows, for the oracle")
+    parser.add_argument("--refinenet", type=Path, help="checkpoint, for the oracle with it")
     parser.set_defaults(run=run)
 
 
@@ -39,6 +42,8 @@ def run(args: argparse.Namespace) -> int:
     if args.against is not None:
         other = read_predictions(read_text(args.against), rows)
         figures["difference"] = compare(rows, predictions, other)
+    if args.features is not None:
+        figures["oracle"] = oracles(args.features, args.refinenet)
     text = strict_json.dumps(figures, indent=1) + "\n"
     if args.json == Path("-"):
         print(text, end="")
@@ -47,6 +52,22 @@ def run(args: argparse.Namespace) -> int:
         write_whole(args.json, text.encode())
     print(table(figures))
     return 0
+
+
+def oracles(features: Path, refinenet: Path | None) -> dict[str, dict[str, float]]:
+    """mIoU of the best boxes that could have been chosen: "original" and "joint" -> name -> mIoU.
+
+    Raises:
+        RefineRankError: there is no checkpoint, or it does not fit the cache.
+    """
+    if refinenet is None:
+        raise RefineRankError("The oracle needs --refinenet beside --features.")
+    from refinerank_core.cached_training import cache_scores
+    from refinerank_core.checkpoint import load_refinenet
+    from refinerank_core.feature_cache import open_cache
+
+    scores = cache_scores(load_refinenet(refinenet), open_cache(features))
+    return {name: scores[name] for name in ("original", "joint")}
 
 
 def table(figures: dict[str, Any]) -> str:
@@ -67,6 +88,9 @@ def table(figures: dict[str, Any]) -> str:
             f"difference {name}: {gap['mean']:+.4f} [{gap['low']:+.4f}, {gap['high']:+.4f}], "
             f"p {gap['p']:.4f} over {gap['videos']:.0f} videos"
         )
+    for name, best in figures.get("oracle", {}).items():
+        shown = ", ".join(f"{key} {value:.4f}" for key, value in best.items())
+        lines.append(f"oracle {name}: {shown}")
     lines += [f"line {one['line']} of {one['file']}: {one['what']}" for one in _first(figures)]
     return "\n".join(lines)
 

@@ -145,7 +145,7 @@ def _question_row(
     boxes = _boxes(item, convention, fault)
     timeline = None
     try:
-        timeline = timeline_of(item, convention, [*requested, *boxes])
+        timeline = timeline_of(item, convention, requested or list(boxes))
         if data is not None:
             _require_files(timeline, data)
         for time_s in requested:
@@ -153,6 +153,9 @@ def _question_row(
     except RowError as error:
         timeline = None
         fault(error)
+    for time_s in boxes:
+        if timeline is not None and not timeline.holds([time_s]):
+            fault(f"time {time_s:g}: annotated, but no sampled frame lies there")
     return QuestionRow(
         place=place,
         line=line,

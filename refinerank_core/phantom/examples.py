@@ -7,18 +7,14 @@ the calls that the pipeline makes. The truth goes into `Labels` and nowhere else
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from tqdm import tqdm
 
-from refinerank_core.answers import AnswerSpace
-from refinerank_core.candidates import build_pool
-from refinerank_core.direct import direct_answers
 from refinerank_core.feature_sets import (
     Example,
     FeatureSet,
@@ -27,23 +23,17 @@ from refinerank_core.feature_sets import (
     save_features,
     stack,
 )
-from refinerank_core.models.detector import DetectorSettings, GroundingDino
-from refinerank_core.models.medvlm import MedVLMSettings, QwenMedVLM
-from refinerank_core.models.protocols import Detector, Encoding, MedVLM
+from refinerank_core.frozen_steps import NO_BOX, Backbones, FrozenResult, ask_frozen
 from refinerank_core.phantom.effects import Sensor
 from refinerank_core.phantom.questions import PhantomQuestion, ask_about
 from refinerank_core.phantom.rows import video_id
 from refinerank_core.phantom.scene import Scene
 from refinerank_core.phantom.seeds import seed_for
 from refinerank_core.phantom.wording import Timing, draw_timing
-from refinerank_core.profiles import Profile
-from refinerank_core.question import parse_question
-from refinerank_core.refinenet import region_features
-from refinerank_core.structures import CandidatePool, Float32, Frame
+from refinerank_core.structures import Frame
 
 _ASKING = 31  # salt of the stream that questions are drawn from
 _TRIES = 6
-_NO_BOX = (np.nan,) * 4
 
 
 @dataclass(frozen=True)
@@ -68,58 +58,6 @@ class ExamplePlan:
     most_times: int = 3
     size_wh: tuple[int, int] = (448, 252)
     with_answers: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class Backbones:
-    """The frozen models of a profile and the settings that steer them."""
-
-    profile: Profile
-    medvlm: MedVLM
-    detector: Detector
-
-    @classmethod
-    def load(cls, profile: Profile, device: torch.device) -> Backbones:
-        """Load MedVLM and detector as the pipeline does, in float32.
-
-        Raises:
-            WeightsError: a checkpoint is absent, damaged or does not fit.
-        """
-        medvlm, detector = profile.medvlm, profile.detector
-        return cls(
-            profile,
-            QwenMedVLM(
-                MedVLMSettings(
-                    source=profile.locate(medvlm.source),
-                    revision=medvlm.revision,
-                    blocks=medvlm.blocks,
-                    max_pixels=medvlm.max_pixels,
-                    answer_prompt=medvlm.answer_prompt,
-                    batch=medvlm.batch,
-                    cache_bytes=medvlm.cache_mb << 20,
-                    attention=medvlm.attention,
-                ),
-                device,
-                torch.float32,
-            ),
-            GroundingDino(
-                DetectorSettings(
-                    source=profile.locate(detector.source),
-                    revision=detector.revision,
-                    box_threshold=detector.box_threshold,
-                    text_threshold=detector.text_threshold,
-                    short_side=detector.short_side,
-                    long_side=detector.long_side,
-                    batch=detector.batch,
-                ),
-                device,
-            ),
-        )
-
-    @property
-    def model_ids(self) -> tuple[str, str]:
-        """Content names of both checkpoints."""
-        return self.medvlm.model_id, self.detector.model_id
 
 
 @dataclass(frozen=True)
@@ -174,7 +112,7 @@ def build_examples(backbones: Backbones, plan: ExamplePlan, procedure: str) -> E
         scene = Scene.from_seed(seed_for(plan.purpose, number), procedure)
         for question, frames in ask_scene(scene, plan):
             row = f"{video_id(scene)}-q{len(asked)}"
-            one, answers, facts = ask_models(
+            result = ask_models(
                 backbones,
                 question.text,
                 frames,
@@ -183,12 +121,13 @@ def build_examples(backbones: Backbones, plan: ExamplePlan, procedure: str) -> E
                 duration_s=scene.duration_s,
             )
             if plan.with_answers:
-                direct.append(answers())
+                direct.append(result.answers())
             else:
-                direct.append(np.array([_NO_BOX] * len(frames), np.float32))
-            examples += one
+                direct.append(np.array([NO_BOX] * len(frames), np.float32))
+            examples += result.examples
             boxes.append(question.boxes)
-            asked.append(Asked(row, question.kind, question.text, *facts))
+            query = result.query
+            asked.append(Asked(row, question.kind, question.text, query.phrases, query.source))
     return ExampleSet(
         stack(procedure, examples),
         Labels(np.concatenate(boxes).astype(np.float32)),
@@ -237,86 +176,17 @@ def ask_models(
     row: str,
     video: str,
     duration_s: float,
-) -> tuple[list[Example], Callable[[], Float32], tuple[tuple[str, ...], str]]:
-    """The frozen steps for one question, which sees its words and its frames and no more.
-
-    Args:
-        backbones: the frozen models.
-        text: the question.
-        frames: at its requested times.
-        row: name of the question row.
-        video: name of the video, under which its vision features are remembered.
-        duration_s: of the video.
-
-    Returns:
-        One Example a frame, a function that lets the MedVLM answer directly ((T, 4) float32, NaN
-        where it gives no box), and the phrases with their source.
-    """
-    profile = backbones.profile
-    question = parse_question(text, duration_s=duration_s)
-    times = [frame.time_s for frame in frames]
-    query = backbones.medvlm.query(question)
-    encodings = backbones.medvlm.encode(frames, times, question.text, video)
-    found = backbones.detector.detect(frames, query.phrases, video_key=video)
-    examples = [
-        _example(
-            row,
-            video,
-            frame,
-            encoding,
-            build_pool(
-                detections,
-                frame.size_wh,
-                raw_limit=profile.detector.max_raw,
-                pool_limit=profile.pool_limit,
-            ),
-            profile.medvlm.blocks,
-        )
-        for frame, encoding, detections in zip(frames, encodings, found, strict=True)
-    ]
-
-    def answers() -> Float32:
-        written = backbones.medvlm.answer(frames, times, question.text, video)
-        boxes, _ = direct_answers(
-            written.text,
-            times,
-            space=space_of(profile),
-            resized_wh=encodings[0].vision.resized_wh,
-            frame_wh=frames[0].size_wh,
-        )
-        return np.array([_NO_BOX if box is None else box for box in boxes], np.float32)
-
-    return examples, answers, (query.phrases, query.source)
-
-
-def space_of(profile: Profile) -> AnswerSpace:
-    """How the profile's MedVLM counts pixels."""
-    return profile.medvlm.coordinates
-
-
-def _example(
-    row: str,
-    video: str,
-    frame: Frame,
-    encoding: Encoding,
-    pool: CandidatePool,
-    blocks: Sequence[int],
-) -> Example:
-    """One example with the features of every block."""
-    by_block = {
-        block: region_features(encoding, pool, size_wh=frame.size_wh, inter_block=block)
-        for block in blocks
-    }
-    first = by_block[blocks[0]]
-    return Example(
+) -> FrozenResult:
+    """The frozen steps at the frames' own times; see `frozen_steps.ask_frozen`."""
+    return ask_frozen(
+        backbones,
+        text,
+        frames,
+        [frame.time_s for frame in frames],
         row=row,
         video=video,
-        time_s=frame.time_s,
-        size_wh=frame.size_wh,
-        pool=pool,
-        q_last=first.q_last.cpu().numpy(),
-        r_final=first.r_final.cpu().numpy(),
-        r_blocks={block: one.r_inter.cpu().numpy() for block, one in by_block.items()},
+        video_key=video,
+        duration_s=duration_s,
     )
 
 
@@ -335,7 +205,7 @@ def cached_examples(
             asked = tuple(
                 Asked(**{**one, "phrases": tuple(one["phrases"])}) for one in card["asked"]
             )
-            direct = np.array([box or _NO_BOX for box in card["direct"]], np.float32)
+            direct = np.array([box or NO_BOX for box in card["direct"]], np.float32)
             if labels is not None:
                 return ExampleSet(features, labels, asked, direct)
     built = build_examples(backbones, plan, procedure)

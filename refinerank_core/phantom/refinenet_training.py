@@ -13,8 +13,9 @@ import torch
 
 from refinerank_core.checkpoint import save_refinenet
 from refinerank_core.errors import ProfileError
+from refinerank_core.frozen_steps import Backbones
 from refinerank_core.joint_pool import outcomes
-from refinerank_core.phantom.examples import Backbones, ExamplePlan, cached_examples
+from refinerank_core.phantom.examples import ExamplePlan, cached_examples
 from refinerank_core.phantom.run_state import revision, write_card
 from refinerank_core.phantom.study import SEEDS, require_split, run_study, state_path
 from refinerank_core.phantom.study_figures import (

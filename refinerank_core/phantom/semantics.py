@@ -88,8 +88,9 @@ def question_swaps(
 
 def _mixed_regions(features: FeatureSet, rng: np.random.Generator) -> FeatureSet:
     """ROI features dealt out anew among the candidates of each pool."""
-    final = features.r_final.copy()
-    blocks = {block: grid.copy() for block, grid in features.r_blocks.items()}
+    every = np.arange(len(features))  # indexing with it copies
+    final = features.r_final[every]
+    blocks = {block: grid[every] for block, grid in features.r_blocks.items()}
     for example in range(len(features)):
         rows = np.flatnonzero(features.valid[example])
         dealt = rows[rng.permutation(len(rows))]

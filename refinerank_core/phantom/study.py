@@ -24,13 +24,13 @@ from refinerank_core.joint_pool import (
     outcomes,
     selected_boxes,
 )
+from refinerank_core.metrics import row_mean
 from refinerank_core.phantom.semantics import semantic_checks
 from refinerank_core.phantom.study_figures import (
     Side,
     by_kind,
     decomposition,
     refinerank_scores,
-    row_mean,
     split_facts,
 )
 from refinerank_core.refinenet import RefineNet, RefineNetConfig

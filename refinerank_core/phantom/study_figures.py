@@ -10,6 +10,7 @@ import numpy as np
 from refinerank_core.boxes import iou
 from refinerank_core.feature_sets import FeatureSet, Labels
 from refinerank_core.joint_pool import Outcome, chosen_boxes, oracle, outcomes
+from refinerank_core.metrics import row_mean
 from refinerank_core.phantom.examples import ExampleSet
 from refinerank_core.refinenet import RefineNet
 
@@ -30,14 +31,6 @@ class Side:
     def for_training(self) -> list[tuple[FeatureSet, Labels]]:
         """Features and labels of each procedure."""
         return [(one.features, one.labels) for one in self.sets]
-
-
-def row_mean(values: np.ndarray, rows: Sequence[str]) -> float:
-    """Mean over question rows of the mean over their times."""
-    by_row: dict[str, list[float]] = {}
-    for row, value in zip(rows, values, strict=True):
-        by_row.setdefault(row, []).append(float(value))
-    return float(np.mean([np.mean(times) for times in by_row.values()]))
 
 
 def split_facts(side: Side) -> dict[str, dict[str, int]]:
