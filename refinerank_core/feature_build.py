@@ -85,8 +85,9 @@ def settings_of(backbones: Backbones) -> dict[str, Any]:
         "models": list(backbones.model_ids),
         "prompts": [FEATURE_PROMPT, QUERY_PROMPT],
         "blocks": list(profile.medvlm.blocks),
-        "max_pixels": profile.medvlm.max_pixels,
+        "medvlm": [profile.medvlm.max_pixels, profile.medvlm.dtype, profile.medvlm.load_bits],
         "detector": [
+            detector.backend,
             detector.box_threshold,
             detector.text_threshold,
             detector.max_raw,

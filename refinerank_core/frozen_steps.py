@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from refinerank_core.candidates import build_pool
-from refinerank_core.device import choose_dtype
 from refinerank_core.direct import direct_answers
+from refinerank_core.errors import ProfileError
 from refinerank_core.feature_sets import Example
 from refinerank_core.models.protocols import Detector, Encoding, MedVLM
 from refinerank_core.profiles import Profile
@@ -38,44 +38,17 @@ class Backbones:
 
     @classmethod
     def load(cls, profile: Profile, device: torch.device) -> Backbones:
-        """Load MedVLM and detector as the pipeline does: float32 on the CPU, bfloat16 on CUDA.
+        """Load MedVLM and detector as the pipeline does; the RefineNet need not be there.
 
         Raises:
+            ProfileError: the profile is made on the spot and names no models.
             WeightsError: a checkpoint is absent, damaged or does not fit.
         """
-        from refinerank_core.models.detector import DetectorSettings, GroundingDino
-        from refinerank_core.models.medvlm import MedVLMSettings, QwenMedVLM
+        from refinerank_core.lineup import load_frozen  # seconds of imports, for this alone
 
-        medvlm, detector = profile.medvlm, profile.detector
-        return cls(
-            profile,
-            QwenMedVLM(
-                MedVLMSettings(
-                    source=profile.locate(medvlm.source),
-                    revision=medvlm.revision,
-                    blocks=medvlm.blocks,
-                    max_pixels=medvlm.max_pixels,
-                    answer_prompt=medvlm.answer_prompt,
-                    batch=medvlm.batch,
-                    cache_bytes=medvlm.cache_mb << 20,
-                    attention=medvlm.attention,
-                ),
-                device,
-                choose_dtype(device),
-            ),
-            GroundingDino(
-                DetectorSettings(
-                    source=profile.locate(detector.source),
-                    revision=detector.revision,
-                    box_threshold=detector.box_threshold,
-                    text_threshold=detector.text_threshold,
-                    short_side=detector.short_side,
-                    long_side=detector.long_side,
-                    batch=detector.batch,
-                ),
-                device,
-            ),
-        )
+        if profile.recipe is not None:
+            raise ProfileError(f"Profile {profile.name} holds no trained models. Choose another.")
+        return cls(profile, *load_frozen(profile, device))
 
     @property
     def model_ids(self) -> tuple[str, str]:

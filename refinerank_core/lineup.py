@@ -56,11 +56,34 @@ def load_lineup(profile: Profile, *, device: str = "auto", dtype: str = "auto") 
     _refuse_quantised_on_cpu(profile.medvlm, place)
     profile = on_this_machine(profile)
     net, net_name = _refinenet(profile)
-    medvlm = QwenMedVLM(_medvlm_settings(profile), place, kind)
+    medvlm, detector = _frozen(profile, place, kind)
     if net is not None:
         _require_matching_widths(net, medvlm, net_name)
-    detector = GroundingDino(_detector_settings(profile), place)
     return Lineup(medvlm, detector, net, net_name, place, kind)
+
+
+def load_frozen(profile: Profile, place: torch.device) -> tuple[QwenMedVLM, GroundingDino]:
+    """Load the MedVLM and the detector alone: the RefineNet may still have to be trained.
+
+    Args:
+        profile: without a recipe.
+        place: where they run, in the profile's number type.
+
+    Raises:
+        WeightsError: a checkpoint is absent or damaged.
+        ModelError: the device cannot do what the profile asks for.
+    """
+    _refuse_quantised_on_cpu(profile.medvlm, place)
+    without = profile.refinenet.model_copy(update={"source": None})
+    found = on_this_machine(profile.model_copy(update={"refinenet": without}))
+    return _frozen(found, place, choose_dtype(place, profile.medvlm.dtype))
+
+
+def _frozen(
+    profile: Profile, place: torch.device, kind: torch.dtype
+) -> tuple[QwenMedVLM, GroundingDino]:
+    medvlm = QwenMedVLM(_medvlm_settings(profile), place, kind)
+    return medvlm, GroundingDino(_detector_settings(profile), place)
 
 
 def random_lineup(
