@@ -14,7 +14,7 @@ from refinerank_core.grounding import TimeGrounding
 SKY, YELLOW, GREEN, GREY = "#56B4E9", "#C9BC12", "#009E73", "#8A93A0"
 _INK = "#7B8592"
 _GRID = "rgba(123,133,146,0.22)"
-_NAMES = {"refinerank": "RefineRank", "medvlm": "MedVLM", "medvlm_groundingdino": "MedVLM+GD"}
+_TAGS = {"refinerank": "R1", "medvlm": "V", "medvlm_groundingdino": "D"}
 
 
 def scores(time: TimeGrounding) -> go.Figure:
@@ -83,14 +83,21 @@ def over_time(answer: Answer) -> go.Figure:
     figure.add_trace(_line(seconds, [one.margin for one in best], "margin", GREY, "dot"))
     facts = [_overlaps(answer, k) for k in range(len(times))]
     if any(facts):
-        for (name, label), colour, dash in zip(
-            _NAMES.items(), (SKY, YELLOW, GREEN), ("dash", "longdash", "dashdot"), strict=True
+        for (name, tag), colour, dash in zip(
+            _TAGS.items(), (SKY, YELLOW, GREEN), ("dash", "longdash", "dashdot"), strict=True
         ):
             values = [one.get(name) if one else None for one in facts]
-            trace = _line(seconds, values, f"IoU {label}", colour, dash)
+            trace = _line(seconds, values, f"IoU {tag}", colour, dash)
             figure.add_trace(trace.update(yaxis="y2"))
         figure.update_layout(
-            yaxis2={"overlaying": "y", "side": "right", "range": [0, 1.02], "title": "IoU"}
+            yaxis2={
+                "overlaying": "y",
+                "side": "right",
+                "range": [-0.03, 1.03],
+                "title": "IoU",
+                "showgrid": False,
+                "zeroline": False,
+            }
         )
     return figure.update_layout(height=230)
 
@@ -100,7 +107,7 @@ def _overlaps(answer: Answer, k: int) -> dict[str, float | None]:
     truth = answer.truth.get(time.frame_index)
     if truth is None:
         return {}
-    return {name: overlap(getattr(time.answers, name).box, truth) for name in _NAMES}
+    return {name: overlap(getattr(time.answers, name).box, truth) for name in _TAGS}
 
 
 def _line(x: Sequence[float], y: Sequence[float | None], name: str, colour: str, dash: str) -> Any:
@@ -125,7 +132,7 @@ def bare_figure(title: str, x: str, y: str) -> go.Figure:
         plot_bgcolor="rgba(0,0,0,0)",
         margin={"l": 52, "r": 44, "t": 36, "b": 40},
         height=260,
-        legend={"orientation": "h", "y": 1.16, "x": 1, "xanchor": "right"},
+        legend={"orientation": "h", "y": 1.01, "yanchor": "bottom", "x": 1, "xanchor": "right"},
     )
     axis = {"gridcolor": _GRID, "zerolinecolor": _GRID, "linecolor": _GRID}
     figure.update_xaxes(title=x, **axis)

@@ -170,7 +170,7 @@ def test_the_figures_show_every_box_and_every_time(desk: Desk) -> None:
     assert sum(len(one.x) for one in spread) == 256
     assert [len(one.x) for one in scatter[1:]] == [127, 1]
     assert [one.name for one in over_time][:2] == ["score", "margin"]
-    assert "IoU RefineRank" in [one.name for one in over_time]
+    assert "IoU R1" in [one.name for one in over_time]
 
 
 def test_the_screen_knows_no_model() -> None:

@@ -64,7 +64,12 @@ function exampleChips(row, text) {
   row.append(make("span", "lead", "Try"));
   const shown = S.clip.questions.slice(0, 6);
   const start = sharedStart(shown);
-  for (const one of shown) row.append(exampleChip(one, one.slice(start)));
+  for (const one of shown) row.append(exampleChip(one, gist(one.slice(start))));
+}
+
+// A long question says what it asks in its last sentence.
+function gist(text) {
+  return text.length > 60 ? text.split(/(?<=[.?!])\s+(?=\p{Lu})/u).pop() : text;
 }
 
 // Where the sentences end that all of several questions begin with.

@@ -15,7 +15,7 @@ function paintCandidates(pen, view, pool) {
   if (S.layers.has("refined")) layer(true, ROLES.refined);
   if (!S.layers.has("rank")) return;
   for (const one of rankedShown(pool).reverse()) {
-    if (one.rank > 1) paintBox(pen, view, one.box, { ...ROLES.rank, width: 1.5, tag: "R" + one.rank });
+    if (one.rank > 1) paintBox(pen, view, one.box, { ...ROLES.rank, width: 1.5, tag: "R" + one.rank, minor: true });
   }
 }
 

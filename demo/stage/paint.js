@@ -60,7 +60,8 @@ function paintBox(pen, view, box, style) {
   if (style.tag) tags.push({ pen, x, y, width, height, style });
 }
 
-// Tags wait until all lines are drawn, then each takes a corner that is still free.
+// Tags wait until all lines are drawn, then each takes a corner that is still free; a minor one
+// without a free corner is left out rather than laid over another.
 const tags = [];
 
 function paintTags() {
@@ -70,7 +71,12 @@ function paintTags() {
     pen.save();
     pen.font = "600 12px system-ui, sans-serif";
     const wide = pen.measureText(style.tag).width + 10;
-    const [left, top] = freeSpot(tag, wide, taken);
+    const spot = freeSpot(tag, wide, taken);
+    if (!spot) {
+      pen.restore();
+      continue;
+    }
+    const [left, top] = spot;
     taken.push([left, top, wide]);
     pen.fillStyle = style.double ? "#FFFFFF" : "rgba(8,10,14,0.9)";
     pen.fillRect(left, top, wide, 17);
@@ -80,14 +86,14 @@ function paintTags() {
   }
 }
 
-function freeSpot({ pen, x, y, width, height }, wide, taken) {
+function freeSpot({ pen, x, y, width, height, style }, wide, taken) {
   const form = pen.getTransform();
   const [right, bottom] = [pen.canvas.width / form.a, pen.canvas.height / form.d];
   const spots = [[x - 1, y - 19], [x + width - wide + 1, y - 19], [x - 1, y + height + 2],
     [x + width - wide + 1, y + height + 2], [x + 2, y + 2], [x + 2, y + height - 19]];
   const inside = spots.map(([left, top]) => [Math.max(0, Math.min(right - wide, left)), Math.max(0, Math.min(bottom - 17, top))]);
   const free = ([left, top]) => taken.every(([l, t, w]) => left + wide < l || left > l + w || top + 18 < t || top > t + 18);
-  return inside.find(free) || inside[0];
+  return inside.find(free) || (style.minor ? null : inside[0]);
 }
 
 function paintArrow(pen, view, from, to) {

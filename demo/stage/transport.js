@@ -90,8 +90,15 @@ function timesChanged() {
   for (const button of row.children) {
     const on = S.k !== null && Number(button.dataset.k) === S.k;
     button.setAttribute("aria-current", on ? "true" : "false");
-    if (on) button.scrollIntoView({ block: "nearest", inline: "nearest" });
+    if (on) scrollInRow(row, button);
   }
+}
+
+// Bring a button of a row into sight without moving the page.
+function scrollInRow(row, button) {
+  const [outer, inner] = [row.getBoundingClientRect(), button.getBoundingClientRect()];
+  if (inner.left < outer.left) row.scrollLeft -= outer.left - inner.left;
+  else if (inner.right > outer.right) row.scrollLeft += inner.right - outer.right;
 }
 
 function timeButton(time) {
