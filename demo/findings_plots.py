@@ -37,10 +37,7 @@ def counts(found: Mapping[str, Any], by: str) -> go.Figure:
                 hovertemplate=f"%{{y}}: %{{x}} {category}<extra></extra>",
             )
         )
-    figure.update_yaxes(autorange="reversed", automargin=True)
-    return figure.update_layout(
-        barmode="stack", height=max(220, 110 + 34 * len(names)), legend={"y": 1.2}
-    )
+    return _stacked(figure, len(names))
 
 
 def losses(rows: Sequence[Mapping[str, Any]]) -> go.Figure:
@@ -65,7 +62,15 @@ def losses(rows: Sequence[Mapping[str, Any]]) -> go.Figure:
                 hovertemplate=f"%{{y}}: {words} %{{x:.3f}}<extra></extra>",
             )
         )
+    return _stacked(figure, len(names))
+
+
+def _stacked(figure: go.Figure, bars: int) -> go.Figure:
+    """Bars of one height, the legend in two lines between title and bars."""
     figure.update_yaxes(autorange="reversed", automargin=True)
     return figure.update_layout(
-        barmode="stack", height=max(220, 110 + 34 * len(names)), legend={"y": 1.2}
+        barmode="stack",
+        height=max(220, 140 + 34 * bars),
+        margin={"t": 78},
+        legend={"y": 1.02, "yanchor": "bottom", "x": 0, "xanchor": "left", "traceorder": "normal"},
     )

@@ -19,6 +19,7 @@ from demo.shelf import Shelf
 
 TITLE = "RefineRank"
 _PAGE_CSS = Path(__file__).with_name("page.css")
+_TABS_JS = Path(__file__).with_name("tabs.js")
 _FONTS = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif")  # none is fetched
 _MONO = ("ui-monospace", "SFMono-Regular", "Menlo", "monospace")
 
@@ -61,6 +62,7 @@ def launch_settings(services: Services) -> dict[str, Any]:
     return {
         "theme": gr.themes.Base(font=list(_FONTS), font_mono=list(_MONO)),
         "css": _PAGE_CSS.read_text(encoding="utf-8"),
+        "js": _TABS_JS.read_text(encoding="utf-8"),
         "footer_links": [],
         "allowed_paths": [],
         "max_file_size": services.limits.upload_mb * 2**20,

@@ -1,6 +1,6 @@
 // Everything put together: filters, clicks in the figures, what comes from the server.
 
-const F = { offset: 0, ticket: 0, stamp: "" };
+const F = { offset: 0, ticket: 0, stamp: "", seen: false };
 const FILTERS = ["category", "dataset", "procedure", "tool", "size"];
 const filterField = (name) => element.querySelector('[data-filter="' + name + '"]');
 
@@ -108,4 +108,9 @@ $("after").addEventListener("click", () => {
 });
 $("agreement").addEventListener("toggle", () => { if ($("agreement").open) agreementWanted(); });
 setTimeout(wirePlots, 0);
-load();
+// What was reviewed meanwhile counts when the tab is turned to again.
+new ResizeObserver(() => {
+  const seen = element.offsetParent !== null;
+  if (seen && !F.seen) load();
+  F.seen = seen;
+}).observe(root);

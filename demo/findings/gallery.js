@@ -16,7 +16,10 @@ function thumbnail(one) {
   const canvas = make("canvas");
   canvas.style.aspectRatio = one.size[0] + " / " + one.size[1];
   back.append(canvas);
-  back.addEventListener("click", () => trigger("explore_case", { case_id: one.case_id, clips: window.refinerankClips || [] }));
+  back.addEventListener("click", () => {
+    keepTab("explore");
+    trigger("explore_case", { case_id: one.case_id, clips: window.refinerankClips || [] });
+  });
   const words = make("div", "cardwords");
   const title = make("b", "", one.category + (one.sub ? ": " + one.sub : ""));
   title.dataset.category = one.category;
@@ -31,6 +34,15 @@ function thumbnail(one) {
   item.append(back, words);
   pictures.waiting.push({ one, canvas });
   return item;
+}
+
+// The tab that a reload comes back to.
+function keepTab(name) {
+  try {
+    sessionStorage.setItem("refinerank-tab", name);
+  } catch {
+    // Then it comes back to the first one.
+  }
 }
 
 // A few at a time, in the order of the page.

@@ -17,6 +17,7 @@ SCRIPTS = (
     "people.js",
     "queue.js",
     "case.js",
+    "side.js",
     "edit.js",
     "marks.js",
     "decide.js",

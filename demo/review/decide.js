@@ -38,6 +38,7 @@ function decide(decision) {
     seconds: spentSeconds(), blind: wish.blind, draw_first: wish.drawFirst && (C.facts.hidden || C.drewFirst === C.id),
   };
   keepDraft(); // taken up again should the decision be undone
+  Object.assign(E, { past: [], future: [] }); // from here on, undo is about the decision
   done.push(C.id);
   act(C.id, "decided", body, C.facts.state.version, decision + ": " + C.facts.question.slice(0, 80));
   statusOf(C.id, "saving");
@@ -59,7 +60,7 @@ function confirmed(entry, outcome) {
   if (judging(kind)) statusOf(id, outcome.status);
   progressLater();
   if (id !== C.id || !C.facts) return;
-  if (kind === "undone" || kind === "redone") openCase(id, true);
+  if (kind === "undone" || kind === "redone") openCase(id);
   else refreshCase();
 }
 

@@ -78,8 +78,9 @@ function outcomeArrived(entry, outcome) {
     Object.assign(entry, { error: outcome.error, stuck: Boolean(outcome.stuck) });
     storeEntry(entry);
     outbox.trouble = outcome.error;
+    if (known) return;
     if (outcome.login) askWho();
-    else if (!known) note("Not saved yet: " + outcome.error, "error");
+    else note("Not saved yet: " + outcome.error, "error");
   }
 }
 

@@ -81,7 +81,7 @@ function askWho(then) {
   form.append(fault, go);
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
-    const wanted = name.value.trim().replace(/\s+/g, " ");
+    const wanted = name.value.normalize("NFC").trim().replace(/\s+/g, " ");
     if (!wanted) {
       fault.textContent = "Write your name.";
       return;
@@ -101,7 +101,7 @@ function askWho(then) {
     flush();
     loadQueue();
     if (then) then();
-    else if (C.id) openCase(C.id, true);
+    else if (C.id) openCase(C.id);
   });
   const words = me.mode === "accounts" ? "Anyone may look. To decide, log in." : "Your name goes with every decision. It stays in this browser until you change it.";
   openDialog(me.mode === "accounts" ? "Log in" : "Who are you?", [make("p", "", words), form]);

@@ -146,7 +146,10 @@ function caseLine(item) {
   if (item.assigned_to) facts.push("for " + item.assigned_to);
   if (item.conflicts) facts.push("conflict");
   button.append(words, status, make("small", "", facts.join(" \u00b7 ")));
-  button.addEventListener("click", () => openCase(item.case_id));
+  button.addEventListener("click", () => {
+    openCase(item.case_id);
+    $("view").focus({ preventScroll: true }); // the keys are about the box from here on
+  });
   line.append(button);
   return line;
 }

@@ -38,6 +38,7 @@ function tapped(x, y) {
 
 function nothingOpen(title, words, buttons) {
   Object.assign(C, { id: "", facts: null });
+  startEdit(null);
   root.dataset.view = "empty";
   const row = make("div", "emptyrow");
   row.append(...buttons);

@@ -120,7 +120,7 @@ function askName(words) {
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     if (!name.value.trim()) return;
-    keep("refinerank-name", name.value.trim().replace(/\s+/g, " "));
+    keep("refinerank-name", name.value.normalize("NFC").trim().replace(/\s+/g, " "));
     $("dialog").close();
     enqueueAnswer();
   });
