@@ -33,14 +33,14 @@ def _import_ray() -> Any:
 
 
 def start_ray(workers: int, address: str | None = None) -> Any:
-    """Join the cluster at an address, or start Ray here with this many CPU slots.
+    """Join the cluster at an address, or start Ray here with a CPU slot a worker and one more.
 
     Raises:
         RefineRankError: Ray is not installed.
     """
     ray = _import_ray()
     if not ray.is_initialized():
-        here = {"num_cpus": workers} if address is None else {"address": address}
+        here = {"num_cpus": workers + 1} if address is None else {"address": address}
         ray.init(**here, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
     return ray
 
