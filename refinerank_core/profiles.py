@@ -60,7 +60,7 @@ class DetectorProfile(_Section):
     max_raw: int = Field(default=12, ge=1)
     short_side: int | None = Field(default=None, gt=0)
     long_side: int | None = Field(default=None, gt=0)
-    batch: int = Field(default=8, ge=1)
+    batch: int | None = Field(default=8, ge=1)
 
 
 class RefineNetProfile(_Section):

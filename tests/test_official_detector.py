@@ -11,6 +11,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import GroundingDinoForObjectDetection
 
+from refinerank_core.__main__ import main
 from refinerank_core.errors import WeightsError
 from refinerank_core.models.detector import DetectorSettings, GroundingDino
 from refinerank_core.models.loading import load_strictly
@@ -78,8 +79,9 @@ def through_official(folder: Path) -> GroundingDino:
 @pytest.fixture(scope="module")
 def converted(folder: Path) -> Path:
     """The same weights as a checkpoint folder of the transformers classes."""
-    convert_official(folder / "small.pth", str(folder / "words"), folder / "converted")
-    return folder / "converted"
+    file, words, out = folder / "small.pth", folder / "words", folder / "converted"
+    assert main(["convert-detector", str(file), "--tokenizer", str(words), "--out", str(out)]) == 0
+    return out
 
 
 def official(folder: Path) -> GroundingDino:
