@@ -149,5 +149,5 @@ def test_the_demo_knows_gradio_and_no_model(path: Path) -> None:
 
 
 def test_the_presenter_knows_no_gradio() -> None:
-    for name in ("present.py", "plots.py"):
-        assert "gradio" not in set(imports_of(ROOT / "demo" / name))
+    for name in "present plots review_facts findings_facts findings_plots".split():
+        assert "gradio" not in set(imports_of(ROOT / "demo" / f"{name}.py"))
