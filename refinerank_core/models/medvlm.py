@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from transformers import AutoProcessor, GenerationConfig, Qwen2_5_VLForConditionalGeneration
+from transformers import AutoProcessor, Qwen2_5_VLForConditionalGeneration
 from transformers.modeling_outputs import BaseModelOutputWithPooling
 
 from refinerank_core.errors import ModelError, WeightsError
 from refinerank_core.models import prompts
 from refinerank_core.models.batches import Batches, memory_of
 from refinerank_core.models.feature_store import FeatureStore
+from refinerank_core.models.greedy import write_greedily
 from refinerank_core.models.loading import load_strictly, quantisation, weights_id
 from refinerank_core.models.protocols import AnswerText, Encoding, VisionFeatures
 from refinerank_core.models.raster_order import to_raster, window_order
@@ -387,16 +388,12 @@ class QwenMedVLM:
     def _generate(self, inputs: dict[str, Any], limit: int) -> tuple[str, bool]:
         """Greedy text and whether the token limit ended it."""
         tokenizer = self._processor.tokenizer
-        config = GenerationConfig(
-            do_sample=False,
-            max_new_tokens=limit,
-            eos_token_id=self._model.generation_config.eos_token_id or tokenizer.eos_token_id,
-            pad_token_id=tokenizer.pad_token_id,
-        )
-        output = self._model.generate(**inputs, generation_config=config)
-        fresh = output[0, inputs["input_ids"].shape[1] :]
-        text: str = tokenizer.decode(fresh, skip_special_tokens=True)
-        return text.strip(), len(fresh) >= limit
+        told = self._model.generation_config.eos_token_id
+        told = tokenizer.eos_token_id if told is None else told
+        ends = frozenset(told if isinstance(told, list) else [told])
+        written = write_greedily(self._model, inputs, limit=limit, ends=ends)
+        text: str = tokenizer.decode(written, skip_special_tokens=True)
+        return text.strip(), written[-1] not in ends
 
 
 def _load_processor(settings: MedVLMSettings) -> Any:
