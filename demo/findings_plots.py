@@ -70,7 +70,7 @@ def _stacked(figure: go.Figure, bars: int) -> go.Figure:
     figure.update_yaxes(autorange="reversed", automargin=True)
     return figure.update_layout(
         barmode="stack",
-        height=max(220, 140 + 34 * bars),
+        height=max(250, 140 + 34 * bars),
         margin={"t": 78},
         legend={"y": 1.02, "yanchor": "bottom", "x": 0, "xanchor": "left", "traceorder": "normal"},
     )
