@@ -66,9 +66,9 @@ class Lookup:
         }
 
     def shots(self, sent: Any) -> Facts:
-        """The frames that begin a new shot. May take a while for a clip that was not seen yet."""
-        clip = self._sessions.clip(read_ask(OpenAsk, sent).clip)
-        return {"shots": list(self._shots.of(clip))}
+        """The frames that begin a new shot; None: not known yet, ask again later."""
+        found = self._shots.of(self._sessions.clip(read_ask(OpenAsk, sent).clip))
+        return {"shots": None if found is None else list(found)}
 
     def take(self, sent: Any) -> Facts:
         """A file to take away, base64."""

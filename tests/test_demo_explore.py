@@ -20,6 +20,7 @@ from demo.frames import FrameImages
 from demo.lookup import Lookup
 from demo.runs import Pace
 from demo.sessions import Answer, Sessions
+from demo.shots import Shots
 from refinerank_core.grounding import Grounding
 from tests.browser.fakes import GRID, FakeCore, fake_services, grounding_of
 from tests.clips import encode, number_shown, numbered
@@ -121,6 +122,23 @@ def test_shot_changes_are_sought_once(tmp_path: Path) -> None:
     path.unlink()
 
     assert first == look.shots(sent) == {"shots": [8]}
+    sessions.close()
+
+
+def test_while_one_clip_is_searched_another_waits(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        encode(tmp_path / f"{name}.mp4", (plain(90) for _ in range(3)))
+    sessions = Sessions(fake_services(FakeCore(), tmp_path))
+    meanwhile: list[tuple[int, ...] | None] = []
+
+    def find(path: Path) -> tuple[int, ...]:
+        meanwhile.append(shots.of(sessions.sample("b")))
+        return (2,)
+
+    shots = Shots(find)
+
+    assert shots.of(sessions.sample("a")) == (2,)
+    assert meanwhile == [None]
     sessions.close()
 
 

@@ -69,7 +69,7 @@ function clipArrived() {
   Object.assign(A, { read: [], target: "", own: null, error: "", examples: false, opening: false });
   $("question").value = "";
   transportChanged();
-  wantShots();
+  wantShots(clip, 1500);
   if (clip.warnings.length) note(clip.warnings.join(" "), "warning");
   say("Clip " + clip.title + ", " + clip.count + " frames.");
 }

@@ -22,17 +22,20 @@ function transportChanged() {
 }
 
 // Shot changes are looked for when the first view stands; the search may take a while.
-function wantShots() {
-  const clip = S.clip;
+function wantShots(clip, wait) {
   clip.shots = null;
   setTimeout(async () => {
     if (S.clip !== clip) return;
     const reply = await askServer("shots", { clip: clip.token });
     if (S.clip !== clip) return;
+    if (reply.shots === null) {
+      wantShots(clip, 3000); // another clip is being searched
+      return;
+    }
     clip.shots = reply.shots || [];
     legendChanged();
     drawLanes();
-  }, 1500);
+  }, wait);
 }
 
 function legendChanged() {
