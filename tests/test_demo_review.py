@@ -16,7 +16,7 @@ from demo.identity import Identity, IdentityError
 from demo.review_desk import ReviewDesk
 from demo.review_files import ReviewFiles
 from demo.review_services import Reviews
-from demo.sessions import Sessions
+from demo.sessions import SessionError, Sessions
 from demo.shelf import Shelf
 from refinerank_core.reviews.accounts import Accounts, hash_password
 from refinerank_core.reviews.store import Store
@@ -119,6 +119,22 @@ def test_a_case_whose_video_is_elsewhere_has_no_clip(desk: Desk) -> None:
     desk.store.add([other], by="import")
 
     assert desk.look.review_case({"case_id": other.case_id})["clip"] is None
+
+
+def test_a_video_is_found_by_its_name_and_bytes(desk: Desk, tmp_path: Path) -> None:
+    path = encode(tmp_path / "mine.mp4", (numbered(k) for k in range(12)))
+    with open_video(path) as video:
+        sha256 = video.sha256
+    shelf = Shelf(desk.sessions, tmp_path)
+
+    found = shelf.find(case(video_name="mine.mp4", video_sha256=sha256, width=96, height=64))
+
+    assert found is not None
+    assert shelf.clip(found.token) is found
+    other = case(video_name="mine.mp4", video_sha256="0" * 64, width=96, height=64)
+    assert shelf.find(other) is None
+    with pytest.raises(SessionError):
+        shelf.clip("shelf:../mine.mp4")
 
 
 def test_an_accepted_answer_is_written_with_its_own_box_and_models(desk: Desk) -> None:
