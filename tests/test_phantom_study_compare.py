@@ -23,15 +23,15 @@ def again(**changes: float) -> dict[str, Any]:
     return study
 
 
-@pytest.mark.parametrize("mean", [0.6, 0.649, 0.551])
+@pytest.mark.parametrize("mean", [0.6, 0.669, 0.531])
 def test_a_figure_within_three_deviations_and_rounding_agrees(mean: float) -> None:
     assert differences(again(methods__refinerank=mean), KEPT) == []
 
 
 def test_a_figure_beyond_that_is_named_with_both_values() -> None:
-    found = differences(again(methods__refinerank=0.651, oracle__joint=0.79), KEPT)
+    found = differences(again(methods__refinerank=0.671, oracle__joint=0.79), KEPT)
 
-    assert found == ["refinerank, laparoscopy: 0.6510, kept 0.6000 +- 0.0500"]
+    assert found == ["refinerank, laparoscopy: 0.6710, kept 0.6000 +- 0.0700"]
 
 
 def test_without_a_spread_only_rounding_is_allowed() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-ROUNDING = 0.02
+ROUNDING = 0.04
 SPREADS = 3.0
 
 
