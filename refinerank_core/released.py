@@ -4,7 +4,6 @@ The file is a torch pickle. It is read with weights_only, which runs no code of 
 numpy types of the standardiser are allowed beside tensors and plain values.
 """
 
-import pickle
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +14,7 @@ import torch
 from torch import Tensor
 
 from refinerank_core.errors import WeightsError
+from refinerank_core.models.torch_file import read_torch_file
 from refinerank_core.refinenet import METADATA_VALUES, RefineNet, RefineNetConfig
 
 SCHEMA_VERSION = 1
@@ -73,20 +73,7 @@ def _read(path: Path) -> dict[str, Any]:
         np._core.multiarray._reconstruct,  # type: ignore[attr-defined]
         *(type(np.dtype(kind)) for kind in (np.float32, np.float64)),
     ]
-    try:
-        with torch.serialization.safe_globals(allowed):
-            content = torch.load(path, map_location="cpu", weights_only=True)
-    except FileNotFoundError as error:
-        raise WeightsError(f"{path.name}: no such RefineNet file. Check the profile.") from error
-    except pickle.UnpicklingError as error:
-        raise WeightsError(
-            f"{path.name}: the file is damaged or holds code beside its weights, which is not run. "
-            "Download the released file again."
-        ) from error
-    except (OSError, RuntimeError, EOFError, ValueError, KeyError) as error:
-        raise WeightsError(
-            f"{path.name}: not a readable torch file. Download the released file again."
-        ) from error
+    content = read_torch_file(path, kind="RefineNet", origin="released", allowed=allowed)
     if not isinstance(content, dict):
         raise WeightsError(f"{path.name}: not a released RefineNet. Use proposal_adapter_full.pt.")
     return content

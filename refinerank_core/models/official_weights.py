@@ -5,7 +5,6 @@ network's sizes are read off its tensors, so that no configuration file has to c
 """
 
 import hashlib
-import pickle
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,10 +12,10 @@ from math import isqrt
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from refinerank_core.errors import WeightsError
+from refinerank_core.models.torch_file import read_torch_file
 
 POINTS = 4
 """Places that deformable attention reads per head and level, in all official files."""
@@ -68,19 +67,7 @@ def read_official(path: Path) -> dict[str, Tensor]:
     Raises:
         WeightsError: the file is absent, damaged, holds code, or is no table of tensors.
     """
-    try:
-        content = torch.load(path, map_location="cpu", weights_only=True)
-    except FileNotFoundError as error:
-        raise WeightsError(f"{path.name}: no such detector file. Check the profile.") from error
-    except pickle.UnpicklingError as error:
-        raise WeightsError(
-            f"{path.name}: the file is damaged or holds code beside its weights, which is not run. "
-            "Download the official file again."
-        ) from error
-    except (OSError, RuntimeError, EOFError, ValueError, KeyError) as error:
-        raise WeightsError(
-            f"{path.name}: not a readable torch file. Download the official file again."
-        ) from error
+    content = read_torch_file(path, kind="detector", origin="official")
     table: Any = content.get("model", content) if isinstance(content, Mapping) else content
     if not isinstance(table, Mapping) or not all(isinstance(one, Tensor) for one in table.values()):
         raise WeightsError(
