@@ -63,7 +63,7 @@ class Stage:
 
 
 FROM_SEED = (Stage(0, 8, (256, 144)), Stage(1750, 4, (352, 198)))
-GOING_ON = (Stage(0, 4, (352, 198)), Stage(4000, 4, (448, 252)))
+GOING_ON = (Stage(0, 4, (448, 252)),)
 
 
 @dataclass(frozen=True)

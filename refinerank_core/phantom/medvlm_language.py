@@ -62,6 +62,8 @@ class LanguagePlan:
         videos_from: the step from which several frames are asked about at once.
         pictures, questions: stills of a step, and q_last questions about each.
         answered, answers: stills of them with direct answers, and how many each.
+        video_answers: direct answers of a step about several frames; they share what is read of
+            the frames, and each has several times to copy, which 3 a step taught too slowly.
         queries: questions a step whose detector phrases are written.
         peak_rate, tower_rate: of learning.
         seed: of weights and draws.
@@ -75,6 +77,7 @@ class LanguagePlan:
     questions: int = 8
     answered: int = 4
     answers: int = 3
+    video_answers: int = 8
     queries: int = 4
     peak_rate: float = 1.5e-3
     tower_rate: float = 3e-4
@@ -321,7 +324,7 @@ class LanguageRun:
             draw_lesson(
                 rng, seen.truths, times_s, seen.procedures[0], in_full=bool(rng.random() < 0.5)
             )
-            for _ in range(self.plan.answers)
+            for _ in range(self.plan.video_answers)
         ]
         lessons = [lesson for lesson in drawn if lesson is not None]
         if not lessons:
