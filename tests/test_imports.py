@@ -22,6 +22,7 @@ FLOORS = {
         "answer_reader",
         "metrics",
         "intervals",
+        "reliability",
         "failures",
         "failure_figures",
         "agreement",
