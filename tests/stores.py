@@ -5,12 +5,14 @@ import shutil
 import subprocess
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import psycopg
 import pytest
+import sqlalchemy as sa
 
 from refinerank_core.grounding import Box
 from refinerank_core.reviews.records import (
@@ -24,6 +26,7 @@ from refinerank_core.reviews.records import (
     Step,
     Truth,
 )
+from refinerank_core.reviews.store import Store
 
 START = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)
 
@@ -93,9 +96,21 @@ def _programs() -> Path | None:
     return homes[-1].parent if homes else Path(found).parent if found else None
 
 
+POSTGRES = "REFINERANK_TEST_POSTGRES"
+"""Names a PostgreSQL database whose role may create others; `.ci/run` sets it."""
+
+
 @contextmanager
 def postgres_server() -> Iterator[str]:
-    """Start a server on a socket of its own; gives a URL without database, and skips without it."""
+    """A server to make databases on; gives a URL with {} in the database's place.
+
+    It is the one that POSTGRES names, else one of our own on a socket; skips without either.
+    """
+    named = os.environ.get(POSTGRES, "")
+    if named:
+        url = sa.make_url(named).set(database="DATABASE")
+        yield url.render_as_string(hide_password=False).replace("DATABASE", "{}")
+        return
     programs = _programs()
     if programs is None:
         pytest.skip("PostgreSQL's server is not installed on this machine")
@@ -123,3 +138,32 @@ def postgres_server() -> Iterator[str]:
             yield f"postgresql://tester@/{{}}?host={folder}"
         finally:
             call("pg_ctl", "-D", str(data), "-m", "immediate", "stop")
+
+
+@pytest.fixture(scope="module")
+def new_database() -> Iterator[Callable[[], str]]:
+    """A function that makes a PostgreSQL database with all tables and returns its URL.
+
+    All of them are dropped at the end: the server may be someone's own.
+    """
+    made: list[str] = []
+
+    def command(url: str, words: str) -> None:
+        with psycopg.connect(url.format("postgres"), autocommit=True) as connection:
+            connection.execute(words.encode())
+
+    with postgres_server() as url:
+
+        def create(like: str = "") -> str:
+            name = f"refinerank_test_{uuid.uuid4().hex}"
+            command(url, f"CREATE DATABASE {name}" + (f" TEMPLATE {like}" if like else ""))
+            made.append(name)
+            return name
+
+        migrated = create()
+        Store(url.format(migrated)).close()
+        try:
+            yield lambda: url.format(create(migrated))
+        finally:
+            for name in made:
+                command(url, f"DROP DATABASE {name} WITH (FORCE)")

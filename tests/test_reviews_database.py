@@ -21,7 +21,9 @@ from refinerank_core.reviews.stress import kills, parallel
 from refinerank_core.reviews.stress_load import Finding, Load, made_cases
 from refinerank_core.reviews.stress_size import size
 from refinerank_core.reviews.worklist import Wanted
-from tests.stores import act, case, fix
+from tests.stores import act, case, fix, new_database
+
+__all__ = ["new_database"]  # a fixture
 
 
 def test_the_migrations_build_the_tables_that_the_code_reads(tmp_path: Path) -> None:
@@ -124,11 +126,35 @@ def test_parallel_reviewers_lose_and_double_nothing(tmp_path: Path) -> None:
     assert "100 events, 0 lost, 0 doubled" in finding.result
 
 
+def test_parallel_reviewers_meet_on_a_server_too(new_database: Callable[[], str]) -> None:
+    finding = parallel(new_database(), Load(reviewers=4, decisions=25))
+
+    assert finding.met, finding.result
+    assert "100 events, 0 lost, 0 doubled" in finding.result
+
+
 def test_a_killed_writer_loses_nothing_that_was_confirmed(tmp_path: Path) -> None:
     finding = kills(tmp_path / "reviews.db", Load(kills=3))
 
     assert finding.met, finding.result
     assert " 0 lost, file opened 3 of 3 times" in finding.result
+
+
+def test_a_writer_killed_beside_a_server_loses_nothing(new_database: Callable[[], str]) -> None:
+    finding = kills(new_database(), Load(kills=3))
+
+    assert finding.met, finding.result
+    assert " 0 lost, file opened 3 of 3 times" in finding.result
+
+
+def test_the_migrations_build_the_same_tables_on_a_server(new_database: Callable[[], str]) -> None:
+    database = Database(new_database())
+    with database.reading() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        differences = compare_metadata(context, METADATA)
+    database.close()
+
+    assert differences == []
 
 
 def test_threads_share_one_store_while_another_program_writes(tmp_path: Path) -> None:

@@ -9,7 +9,9 @@ from refinerank_core.errors import StoreError
 from refinerank_core.reviews.records import Assignment, Case, Judgement, MethodAnswer, Truth
 from refinerank_core.reviews.store import Store
 from refinerank_core.reviews.worklist import Wanted
-from tests.stores import REJECT, Ticking, act, case, fix
+from tests.stores import REJECT, Ticking, act, case, fix, new_database
+
+__all__ = ["new_database"]  # a fixture
 
 SPREAD = [
     case(
@@ -25,9 +27,14 @@ SPREAD = [
 ]
 
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    with Store(tmp_path_factory.mktemp("queue") / "reviews.db", clock=Ticking()) as opened:
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def store(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Store]:
+    place = str(tmp_path_factory.mktemp("queue") / "reviews.db")
+    if request.param == "postgresql":
+        place = request.getfixturevalue("new_database")()
+    with Store(place, clock=Ticking()) as opened:
         truths = [Truth(box=(10, 10, 50, 50)) for _ in SPREAD[:3]]
         opened.add(SPREAD, by="import", truths=[*truths, None, None, None])
         opened.record(act(SPREAD[0], "decided", fix(tags=("small target",), seconds=2.0)))

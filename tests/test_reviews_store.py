@@ -1,10 +1,8 @@
 """The store: confirmed once, never overwritten, taken back and put back; on both databases."""
 
 import unicodedata
-import uuid
 from collections.abc import Iterator
 
-import psycopg
 import pytest
 
 from refinerank_core.errors import StoreError
@@ -12,7 +10,9 @@ from refinerank_core.reviews.conflicts import ConflictError
 from refinerank_core.reviews.records import Action, Assignment, Comment, Conflicted, Step, Truth
 from refinerank_core.reviews.store import Store
 from refinerank_core.reviews.worklist import Wanted
-from tests.stores import REJECT, Ticking, act, case, fix, postgres_server
+from tests.stores import REJECT, Ticking, act, case, fix, new_database
+
+__all__ = ["new_database"]  # a fixture
 
 HOSTILE = [
     "<img src=x onerror=\"document.title='owned'\">",
@@ -27,27 +27,13 @@ HOSTILE = [
 ]
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    """URL of a server with a database "migrated", to copy for each test."""
-    with postgres_server() as url:
-        with psycopg.connect(url.format("postgres"), autocommit=True) as connection:
-            connection.execute("CREATE DATABASE migrated")
-        Store(url.format("migrated")).close()
-        yield url
-
-
 @pytest.fixture(params=["sqlite", "postgresql"])
 def store(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Store]:
     place = str(tmp_path_factory.mktemp("store") / "reviews.db")
     if request.param == "postgresql":
-        url = request.getfixturevalue("server")
-        name = f"reviews_{uuid.uuid4().hex}"
-        with psycopg.connect(url.format("postgres"), autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name} TEMPLATE migrated".encode())
-        place = url.format(name)
+        place = request.getfixturevalue("new_database")()
     with Store(place, clock=Ticking()) as opened:
         yield opened
         assert opened.verify().problems == ()

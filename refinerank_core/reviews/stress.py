@@ -46,14 +46,14 @@ def run(folder: Path, load: Load, say: Callable[[str], None] = lambda _: None) -
     return findings + size(folder / "size.db", load.events)
 
 
-def parallel(path: Path, load: Load) -> Finding:
+def parallel(place: Path | str, load: Load) -> Finding:
     """Reviewers in processes of their own decide on the same cases at once."""
     cases = made_cases(max(load.decisions // 4, 1))
-    with Store(path) as store:
+    with Store(place) as store:
         store.add(cases, by="stress")
     results = [_SPAWN.Pipe(duplex=False) for _ in range(load.reviewers)]
     workers = [
-        _SPAWN.Process(target=_review, args=(str(path), k, load.decisions, len(cases), sender))
+        _SPAWN.Process(target=_review, args=(str(place), k, load.decisions, len(cases), sender))
         for k, (_, sender) in enumerate(results)
     ]
     began = time.monotonic()
@@ -63,7 +63,7 @@ def parallel(path: Path, load: Load) -> Finding:
     for worker in workers:
         worker.join()
     took = time.monotonic() - began
-    with Store(path) as store:
+    with Store(place) as store:
         names = [name for one in told for name in one.client_ids]
         written = store.confirmed(names)
         kinds = store.counts()
@@ -116,26 +116,26 @@ def _receive(receiver: Connection) -> _Confirmed:
     return told
 
 
-def kills(path: Path, load: Load) -> Finding:
+def kills(place: Path | str, load: Load) -> Finding:
     """Kill the writing process at random moments while decisions stream in."""
     chance = random.Random(load.seed)
     cases = made_cases(20)
-    with Store(path) as store:
+    with Store(place) as store:
         store.add(cases, by="stress")
     told: list[str] = []
     unopened = 0
     for life in range(load.kills):
         receiver, sender = _SPAWN.Pipe(duplex=False)
-        worker = _SPAWN.Process(target=_stream, args=(str(path), life, len(cases), sender))
+        worker = _SPAWN.Process(target=_stream, args=(str(place), life, len(cases), sender))
         worker.start()
         sender.close()
         told += _until_killed(worker.pid, receiver, chance.uniform(0.0, 0.25))
         worker.join()
         try:
-            Store(path).close()
+            Store(place).close()
         except StoreError:
             unopened += 1
-    with Store(path) as store:
+    with Store(place) as store:
         lost = len(told) - len(store.confirmed(told))
         report = store.verify()
     return Finding(
