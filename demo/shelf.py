@@ -9,7 +9,7 @@ from threading import Lock
 from demo.samples import SUFFIXES
 from demo.sessions import Clip, SessionError, Sessions
 from refinerank_core.errors import VideoError
-from refinerank_core.reviews.intake import VIDEO_SUFFIXES, video_stem
+from refinerank_core.reviews.names import VIDEO_SUFFIXES, video_stem
 from refinerank_core.reviews.records import Case
 
 SHELF_TOKEN = "shelf:"

@@ -211,6 +211,39 @@ def test_verdicts_use_the_truth_before_the_reviewed_box(tmp_path: Path) -> None:
     assert found[0].verdict.iou == pytest.approx(1.0)
 
 
+def test_the_box_on_another_annotated_thing_is_the_wrong_instance(tmp_path: Path) -> None:
+    """Both times chose another thing than the truth; at the first, that thing is annotated."""
+    first, second = cases_of(grounding())
+    chosen = [one.answers.refinerank.box for one in grounding().times]
+    grasper = case(1.0, question="grasper", target="grasper", answers=())
+    twin = case(1.0, question="left hook", target="left hook", answers=())
+    truths = [Truth(box=(200, 100, 300, 200)), Truth(box=(0, 0, 110, 100))]
+    with Store(tmp_path / "reviews.db") as store:
+        store.add([first, second], by="import", grounding=grounding(), truths=truths)
+        store.add([grasper, twin], by="import", truths=[Truth(box=chosen[0]), truths[0]])
+        found = [one.verdict for one in judged(store, Wanted())]
+
+    assert [(one.category, one.sub_tag) for one in found] == [
+        ("ranking miss", "wrong instance"),
+        ("ranking miss", "background"),
+    ]
+
+
+def test_a_reviewed_box_measures_the_other_runs_of_its_question(tmp_path: Path) -> None:
+    reviewed, other = case(), case(grounding_id="another", box=(12.0, 11.0, 52.5, 49.25))
+    unseen = case(grounding_id="a third")
+    with Store(tmp_path / "reviews.db") as store:
+        store.add([reviewed, other, unseen, case(3.0)], by="import")
+        store.record(act(reviewed, "decided", fix()))
+        gone = Judgement(decision="fix", not_visible=True)
+        store.record(act(unseen, "decided", gone))
+        found = {one.case_id: one for one in judged(store, Wanted())}
+
+    assert set(found) == {reviewed.case_id, other.case_id}  # "not visible" is a word of its own
+    assert found[other.case_id].reviewed
+    assert found[other.case_id].verdict.iou == pytest.approx(1.0)
+
+
 def test_views_and_rows_follow_the_state(tmp_path: Path) -> None:
     one = case()
     with Store(tmp_path / "reviews.db") as store:

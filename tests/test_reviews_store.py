@@ -243,6 +243,41 @@ def test_a_truth_finds_the_cases_it_is_about(store: Store) -> None:
     assert items[answered[2].case_id] is None
 
 
+def test_another_runs_answer_takes_over_the_truth(store: Store) -> None:
+    store.add([case()], by="import", truths=[Truth(box=(1, 2, 30, 40))])
+    other_run = case(1.0005, grounding_id="another", box=(0.0, 0.0, 9.0, 9.0))
+
+    added = store.add([other_run, case(2.0, grounding_id="another")], by="import")
+
+    assert (added.new, added.truths) == (2, 1)
+    assert store.case(other_run.case_id).state.truth == (1.0, 2.0, 30.0, 40.0)
+    assert not store.case(case(2.0, grounding_id="another").case_id).state.has_truth
+    assert store.add([other_run], by="import").truths == 0
+
+
+def test_a_truth_of_one_question_is_not_given_to_another_with_its_target(store: Store) -> None:
+    left = case(question="Where is the left hook?")
+    right = case(question="Where is the right hook?")
+    store.add([left, right], by="import")
+
+    store.add_truths([left], [Truth(box=(1, 2, 30, 40))], by="import")
+
+    assert store.case(left.case_id).state.has_truth
+    assert not store.case(right.case_id).state.has_truth
+    store.add_truths([case(question="hook", answers=())], [Truth(box=(5, 5, 9, 9))], by="import")
+    assert store.case(right.case_id).state.truth == (5.0, 5.0, 9.0, 9.0)  # it names the thing alone
+
+
+def test_a_truth_that_came_first_waits_for_its_case(store: Store) -> None:
+    store.add_truths([case(question="hook", answers=())], [Truth(box=(5, 5, 9, 9))], by="import")
+
+    store.add([case(), case(target="grasper", question="Where is it?")], by="import")
+
+    assert store.case(case().case_id).state.truth == (5.0, 5.0, 9.0, 9.0)
+    other = case(target="grasper", question="Where is it?")
+    assert not store.case(other.case_id).state.has_truth
+
+
 def test_a_truth_about_nothing_known_makes_a_case_to_draw_in(store: Store) -> None:
     about = case(answers=())
 

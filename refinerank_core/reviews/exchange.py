@@ -11,7 +11,8 @@ from pydantic import ValidationError
 from refinerank_core.formats.rows import Fault, Reading, Row
 from refinerank_core.grounding import Box
 from refinerank_core.reviews.chain import canonical_json
-from refinerank_core.reviews.intake import Added, video_stem
+from refinerank_core.reviews.intake import Added
+from refinerank_core.reviews.names import video_stem
 from refinerank_core.reviews.records import Case, MethodAnswer, Truth
 from refinerank_core.reviews.store import CaseView, Store
 from refinerank_core.structures import Float64

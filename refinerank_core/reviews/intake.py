@@ -1,10 +1,8 @@
 """Put cases and annotated boxes into the store, each once however often they come."""
 
 import hashlib
-import unicodedata
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from pathlib import PurePath
 from statistics import fmean
 
 import numpy as np
@@ -13,13 +11,12 @@ import sqlalchemy as sa
 from refinerank_core.boxes import iou
 from refinerank_core.grounding import Grounding
 from refinerank_core.reviews.chain import canonical_json
+from refinerank_core.reviews.kin import cases_about, truth_holders
 from refinerank_core.reviews.ledger import Chain, Writer
+from refinerank_core.reviews.names import video_stem
 from refinerank_core.reviews.records import Action, Case, Imported, Plain, Truth
 from refinerank_core.reviews.schema import CASES, GROUNDINGS
 from refinerank_core.reviews.standing import open_states
-
-VIDEO_SUFFIXES = frozenset(".mp4 .mov .m4v .mkv .avi .webm .mpg .mpeg .ts .mts .wmv .gif".split())
-SAME_TIME_S = 1e-3
 
 
 class Added(Plain):
@@ -29,12 +26,6 @@ class Added(Plain):
     known: int = 0
     truths: int = 0
     case_ids: tuple[str, ...] = ()
-
-
-def video_stem(name: str) -> str:
-    """A video's name in composed Unicode, without folders and a video suffix."""
-    pure = PurePath(unicodedata.normalize("NFC", name).replace("\\", "/"))
-    return pure.stem if pure.suffix.lower() in VIDEO_SUFFIXES else pure.name
 
 
 def disagreement(case: Case) -> float | None:
@@ -71,7 +62,14 @@ def add_cases(
     chain = Chain(connection)
     _import(connection, chain, fresh, by=by, at=at, grounding_sha256=_sha256(body) if body else "")
     pairs = [(case_id, truth) for case_id, truth in zip(ids, truths, strict=False) if truth]
-    written = _write_truths(Writer(connection, lambda: at, chain), pairs, by)
+    given = {case_id for case_id, _ in pairs}
+    writer = Writer(connection, lambda: at, chain)
+    for case_id, holder in truth_holders(connection, fresh.values()).items():
+        state = writer.open(holder).state
+        if case_id not in given and state.has_truth:
+            label = fresh[case_id].target
+            pairs.append((case_id, Truth(box=state.truth, label=label, source="known before")))
+    written = _write_truths(writer, pairs, by)
     return Added(new=len(fresh), known=len(cases) - len(fresh), truths=written, case_ids=tuple(ids))
 
 
@@ -111,7 +109,7 @@ def add_truths(
     connection: sa.Connection, cases: Sequence[Case], truths: Sequence[Truth], *, by: str, at: str
 ) -> Added:
     """See `Store.add_truths`."""
-    found = [_cases_about(connection, about) for about in cases]
+    found = [cases_about(connection, about) for about in cases]
     lonely = [about for about, ids in zip(cases, found, strict=True) if not ids]
     new = add_cases(connection, lonely, by=by, at=at).new
     pairs = [
@@ -125,33 +123,6 @@ def add_truths(
         truths=_write_truths(Writer(connection, lambda: at), pairs, by),
         case_ids=tuple(case_id for case_id, _ in pairs),
     )
-
-
-def _cases_about(connection: sa.Connection, about: Case) -> list[str]:
-    """Ids of the cases that ask the same of the same picture, whatever answered them."""
-    columns = CASES.c
-    query = sa.select(CASES).where(columns.video_stem == video_stem(about.video_name))
-    if about.requested_s is not None:
-        low, high = about.requested_s - SAME_TIME_S, about.requested_s + SAME_TIME_S
-        query = query.where(columns.requested_s.between(low, high))
-    else:
-        query = query.where(columns.frame_index == about.frame_index)
-    return [
-        str(row["case_id"])
-        for row in connection.execute(query).mappings()
-        if _same_video(str(row["video_sha256"]), about.video_sha256)
-        and _same_question(str(row["question"]), str(row["target"]), about)
-    ]
-
-
-def _same_video(one: str, other: str) -> bool:
-    return not one or not other or one == other
-
-
-def _same_question(question: str, target: str, about: Case) -> bool:
-    if question == about.question:
-        return True
-    return bool(about.target) and target.casefold() == about.target.casefold()
 
 
 def _write_truths(writer: Writer, pairs: Sequence[tuple[str, Truth]], by: str) -> int:

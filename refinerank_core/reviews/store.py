@@ -16,6 +16,7 @@ from refinerank_core.reviews.conflicts import ConflictError
 from refinerank_core.reviews.database import BUSY_TIMEOUT_S, Database
 from refinerank_core.reviews.fold import CaseState, fold
 from refinerank_core.reviews.intake import Added, add_cases, add_truths
+from refinerank_core.reviews.kin import Known, known_boxes
 from refinerank_core.reviews.ledger import Receipt, event_of
 from refinerank_core.reviews.records import Action, Case, Event, Plain, Truth
 from refinerank_core.reviews.schema import CASES, EVENTS, GROUNDINGS
@@ -91,6 +92,8 @@ class Store:
         truths: Sequence[Truth | None] = (),
     ) -> Added:
         """Put cases into the queue; one that is there already stays as it is.
+
+        A new case takes over the truth of a known one that asks the same of the same picture.
 
         Args:
             cases: N cases.
@@ -203,6 +206,11 @@ class Store:
                 sa.select(GROUNDINGS.c.body).where(GROUNDINGS.c.grounding_id == case.grounding_id)
             ).scalar_one()
         return Grounding.from_json(body), case.time_index
+
+    def known_boxes(self) -> list[Known]:
+        """Every case with an annotated or a reviewed box."""
+        with self._database.reading() as connection:
+            return known_boxes(connection)
 
     def history(self, case_id: str) -> list[Event]:
         """All events of a case, oldest first, conflicting attempts too."""
