@@ -1,0 +1,131 @@
+"""Hugging Face ZeroGPU: a card that is there only while a decorated call runs.
+
+How the package `spaces` does it, and what follows. Models are loaded once, in the process that
+serves the page, where the package pretends a card. A decorated call runs in a process forked from
+it: only its argument and what it yields are pickled, everything else is as it was at the fork, and
+what it leaves behind (feature caches) serves later calls only if the same process is used again.
+Of a fault other than its own, only the class name comes back: ours travel as data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, TypeVar
+
+from refinerank_core.errors import ModelError, RefineRankError
+from refinerank_core.grounding import Box
+from refinerank_core.video import Video, open_video
+
+AskT = TypeVar("AskT")
+NewsT = TypeVar("NewsT")
+
+_ON = ("1", "t", "true")  # as the package reads the variable
+_START_S = 10  # the weights go onto the card
+_EACH_S = 2.5  # one requested time: its encoding, its boxes, and 56 tokens of the direct answer
+_MOST_S = 120  # what a visitor who is not logged in has for a day
+_VIDEOS_OPEN = 2
+
+
+@dataclass(frozen=True)
+class GroundAsk:
+    """A question on its way to the card.
+
+    Attributes:
+        video: path of the clip, which is opened anew on the other side.
+        question, times, current_s, smooth: as for RefineRank.run.
+        count: how many times are requested, also where times is None.
+    """
+
+    video: Path
+    question: str
+    times: tuple[float, ...] | None
+    current_s: float
+    smooth: bool
+    count: int
+
+
+@dataclass(frozen=True)
+class MapsAsk:
+    """Response maps of one frame for a target box, on their way to the card."""
+
+    video: Path
+    frame_index: int
+    target: Box
+
+
+@dataclass(frozen=True)
+class _Fault:
+    """A fault with its words."""
+
+    error: RefineRankError
+
+
+def package(environment: Mapping[str, str]) -> Any:
+    """The package `spaces` where ZeroGPU is on; None elsewhere.
+
+    It has to be imported before anything touches CUDA.
+
+    Raises:
+        ModelError: ZeroGPU is on and the package is missing: nothing could run on a card.
+    """
+    if environment.get("SPACES_ZERO_GPU", "").lower() not in _ON:
+        return None
+    if find_spec("spaces") is None:
+        raise ModelError(
+            "ZeroGPU is on and the package spaces is not installed. Add it to requirements.txt."
+        )
+    return import_module("spaces")
+
+
+def seconds_for(ask: GroundAsk | MapsAsk) -> int:
+    """Seconds of the card to ask for: more times, more seconds."""
+    count = ask.count if isinstance(ask, GroundAsk) else 1
+    return min(_MOST_S, round(_START_S + _EACH_S * count))
+
+
+def on_card(
+    spaces: Any, work: Callable[[AskT], Iterator[NewsT]], seconds: Callable[[AskT], int]
+) -> Callable[[AskT], Iterator[NewsT]]:
+    """A generator that runs where the card is and streams here.
+
+    One decorated function for all that touches the card: each has processes of its own, and what
+    one of them has in its caches the others would compute again.
+
+    Args:
+        spaces: what `package` gave.
+        work: gives news that can be pickled, without tensors. It may use whatever is loaded.
+        seconds: of the card that an ask needs at most.
+    """
+
+    def guarded(ask: AskT) -> Iterator[NewsT | _Fault]:
+        try:
+            yield from work(ask)
+        except RefineRankError as error:
+            yield _Fault(error)
+
+    lent = spaces.GPU(duration=seconds)(guarded)
+
+    def run(ask: AskT) -> Iterator[NewsT]:
+        with closing(lent(ask)) as news:  # whoever stops listening stops the work too
+            for one in news:
+                if isinstance(one, _Fault):
+                    raise one.error
+                yield one
+
+    return run
+
+
+@lru_cache(maxsize=_VIDEOS_OPEN)
+def opened(path: Path) -> Video:
+    """A clip, opened in the process that computes.
+
+    Raises:
+        VideoError: see open_video.
+    """
+    return open_video(path)
