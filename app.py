@@ -4,10 +4,9 @@ import argparse
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
-from typing import Any
 
 from demo import ui
 from demo.identity import Identity
@@ -16,8 +15,9 @@ from demo.services import Limits, ProfileCard, Services
 from demo.sessions import Sessions
 from refinerank_core.errors import RefineRankError
 from refinerank_core.grounding import Box
-from refinerank_core.pipeline import STAGES, Grounded, RefineRank
+from refinerank_core.pipeline import RefineRank
 from refinerank_core.profiles import DEFAULT_PROFILE, profile_names
+from refinerank_core.progress import STAGES, News
 from refinerank_core.responses import CAVEAT, ResponseMaps, as_arrays
 from refinerank_core.reviews.accounts import Accounts
 from refinerank_core.reviews.database import DEFAULT_DATABASE
@@ -25,6 +25,7 @@ from refinerank_core.reviews.store import Store
 from refinerank_core.video import Video, open_video
 
 SPACE_STORAGE = Path("/data")  # what a Space keeps when it has persistent storage
+SHOWN_TOGETHER = 4  # requested times that are ranked, and then shown, together
 SAMPLES = Path(__file__).resolve().parent / "assets" / "samples"
 
 
@@ -82,11 +83,10 @@ def wire(rank: RefineRank, samples: Path, limits: Limits) -> Services:
         times: Sequence[float] | None,
         current_s: float,
         smooth: bool,
-        progress: Any,
-    ) -> Grounded:
+    ) -> Generator[News, None, None]:
         with busy:
-            return rank.run(
-                video, question, times, current_s=current_s, smooth=smooth, progress=progress
+            yield from rank.steps(
+                video, question, times, current_s=current_s, smooth=smooth, batch=SHOWN_TOGETHER
             )
 
     def maps_at(video: Video, frame_index: int, target: Box) -> ResponseMaps:
@@ -108,7 +108,6 @@ def wire(rank: RefineRank, samples: Path, limits: Limits) -> Services:
         caveat=CAVEAT,
         samples=samples,
         limits=limits,
-        group=rank.profile.medvlm.answer_frames,
         open_video=open_video,
         ground=ground,
         maps_at=maps_at,

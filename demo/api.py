@@ -9,6 +9,7 @@ from gradio.events import api as api_door
 from demo import present
 from demo.events import GPU_QUEUE, errors_to_toast
 from demo.frames import FrameImages
+from demo.runs import whole
 from demo.services import Services
 from demo.sessions import Sessions
 from refinerank_core.errors import VideoError
@@ -50,10 +51,8 @@ class Api:
         times are seconds; without them they are read out of the question, else 0 is asked.
         """
         clip = self._sessions.sample(sample)
-        grounded = self._services.ground(
-            clip.video, question, times or None, 0.0, False, lambda *_: None
-        )
-        plain: dict[str, Any] = grounded.grounding.model_dump(mode="json", by_alias=True)
+        news = self._services.ground(clip.video, question, times or None, 0.0, False)
+        plain: dict[str, Any] = whole(news).grounding.model_dump(mode="json", by_alias=True)
         return plain
 
 

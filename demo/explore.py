@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gradio as gr
 from gradio.utils import get_upload_folder
@@ -25,19 +25,18 @@ from demo.events import (
     stream_errors_to_toast,
 )
 from demo.frames import FrameImages
+from demo.growth import Growth
 from demo.links import Link, read_link
 from demo.lookup import Lookup
-from demo.runs import Pace, Step, StoppedError, follow, joined
-from demo.services import Progress, Services
-from demo.sessions import Answer, Clip, Session, SessionError, Sessions, new_answer_token
+from demo.runs import Pace, Step, StoppedError, follow
+from demo.services import Services
+from demo.sessions import Clip, Session, SessionError, Sessions, new_answer_token
 from demo.stage import stage
 from refinerank_core.errors import RefineRankError, VideoError
 from refinerank_core.grounding import Grounding
+from refinerank_core.progress import Grounded
 from refinerank_core.question import parse_question
 from refinerank_core.times import check_times
-
-if TYPE_CHECKING:
-    from refinerank_core.pipeline import Grounded
 
 Facts = dict[str, Any]
 
@@ -101,11 +100,10 @@ class Explore:
         try:
             ask = event_ask(SubmitAsk, event)
             if ask.ticket in session.stopped:
-                raise StoppedError("Stopped before it began.")
+                yield gr.HTML(progress=ended("stopped", "Stopped before it began."))
+                return
             clip = self._sessions.clip(ask.clip)
             yield from self._answer(session, clip, ask)
-        except StoppedError:
-            yield gr.HTML(progress=ended("stopped"))
         except RefineRankError:
             yield gr.HTML(progress=ended("failed"))
             raise
@@ -154,44 +152,36 @@ class Explore:
         }
 
     def _answer(self, session: Session, clip: Clip, ask: SubmitAsk) -> Iterator[gr.HTML]:
-        """Run the groups of requested times one after the other; show each as it comes."""
-        services = self._services
+        """Run a question; show its requested times as they come, keep them when it is stopped."""
         current_s, times = requested(clip, ask)
-        size = len(times) if ask.smooth else services.group
-        reused = services.seen(clip.video, frames_of(clip, times))
-        answer: Answer | None = None
-        for start in range(0, len(times), size):
-            part = times[start : start + size]
-            given = part if len(part) < len(times) else ask.times or None
-
-            def work(progress: Progress, given: list[float] | None = given) -> Grounded:
-                return services.ground(clip.video, ask.text, given, current_s, ask.smooth, progress)
-
-            for news in follow(
-                work, stages=services.stages, pace=self._pace, cancel=session.cancel
-            ):
-                if isinstance(news, Step):
-                    step = news.after(start, len(times))
-                    yield gr.HTML(progress=present.progress_facts(step, services.stages))
-                    continue
-                answer = self._grown(clip, answer, news, start, reused)
-                self._sessions.add_answer(session, answer)
-                shown = present.answer_facts(answer, ask.index)
-                yield gr.HTML(answer=shown)
+        reused = self._services.seen(clip.video, frames_of(clip, times))
+        growth = Growth(clip, reused)
+        stages = self._services.stages
+        news = self._services.ground(clip.video, ask.text, ask.times or None, current_s, ask.smooth)
+        try:
+            for one in follow(news, stages=stages, pace=self._pace, cancel=session.cancel):
+                if isinstance(one, Step):
+                    yield gr.HTML(progress=present.progress_facts(one, stages))
+                elif growth.take(one) is not None:
+                    yield self._grown(session, growth, ask.index)
+                if isinstance(one, Grounded):
+                    self._pace.learn(one.grounding.seconds, len(one.grounding.times))
+        except RefineRankError as error:
+            if growth.stop() is not None:
+                yield self._grown(session, growth, ask.index)
+            if not isinstance(error, StoppedError):
+                raise
+            yield gr.HTML(progress=ended("stopped", present.stopped_words(growth)))
+            return
         yield gr.HTML(progress=ended("done"))
 
-    def _grown(
-        self, clip: Clip, old: Answer | None, news: Grounded, start: int, reused: int
-    ) -> Answer:
-        """The answer with one more group of times in it."""
-        grounding, maps = news.grounding, {start + k: one for k, one in news.maps.items()}
-        self._pace.learn(grounding.seconds, len(grounding.times))
-        if old is not None:
-            grounding = joined(old.grounding, grounding)
-            maps = {**old.maps, **maps}
-        truth = clip.sample.truth_for(grounding.question.text) if clip.sample else {}
-        token = old.token if old else new_answer_token()
-        return Answer(token, clip, grounding, maps, truth, reused)
+    def _grown(self, session: Session, growth: Growth, index: int) -> gr.HTML:
+        """Show what is known of the answer so far, and keep it."""
+        answer = growth.answer
+        if answer is None:
+            return gr.HTML(answer=None)
+        self._sessions.add_answer(session, answer)
+        return gr.HTML(answer=present.answer_facts(answer, index))
 
 
 def build(
@@ -252,9 +242,9 @@ def build(
     return view
 
 
-def ended(state: str) -> Facts:
+def ended(state: str, words: str = "") -> Facts:
     """Progress that is over; the stamp makes each end news to the stage."""
-    return {"state": state, "stamp": new_answer_token()}
+    return {"state": state, "words": words, "stamp": new_answer_token()}
 
 
 def requested(clip: Clip, ask: SubmitAsk) -> tuple[float, list[float]]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from demo.growth import Growth
 from demo.runs import Step
 from demo.samples import Sample
 from demo.services import ProfileCard
@@ -110,6 +111,8 @@ def answer_facts(answer: Answer, opened_at: int | None = None) -> Plain:
         "warnings": list(grounding.warnings),
         "seconds": dict(grounding.seconds),
         "note": origin_note(answer),
+        "running": answer.running,
+        "version": f"{len(grounding.times)}/{len(answer.unwritten)}/{answer.running}",
         "stored": answer.reused is None,
         "asked_for": asked_for(answer),
         "spent": [f"{name} {spent:.2f} s" for name, spent in grounding.seconds.items()],
@@ -138,6 +141,8 @@ def origin_note(answer: Answer) -> str:
         return f"Answer kept with this clip, by {grounding.profile.refinenet}."
     count = len({time.frame_index for time in grounding.times})
     spent = sum(grounding.seconds.values())
+    if answer.running:
+        return f"Still computing on {grounding.profile.device}: {spent:.1f} s so far."
     reused = (
         f"vision features of {answer.reused} of {count} frame{'s'[: count != 1]} from the cache"
         if answer.reused
@@ -167,7 +172,7 @@ def _time_facts(answer: Answer, k: int) -> Plain:
             "candidate": best.candidate_id,
             "refined": best.refined,
         },
-        "medvlm": {"box": words.box, "text": words.text},
+        "medvlm": {"box": words.box, "text": words.text, "state": _writing(answer, k)},
         "detector": {
             "box": detector.box,
             "confidence": detector.confidence,
@@ -177,6 +182,13 @@ def _time_facts(answer: Answer, k: int) -> Plain:
         "iou": {name: overlap(box, truth) for name, box in boxes.items()} if truth else None,
         "why": why(time),
     }
+
+
+def _writing(answer: Answer, k: int) -> str:
+    """Whether the MedVLM's own answer is there, is being written, or will not come."""
+    if k not in answer.unwritten:
+        return "written"
+    return "writing" if answer.running else "stopped"
 
 
 def overlap(box: Box | None, other: Box | None) -> float | None:
@@ -290,6 +302,18 @@ def _map_label(name: str) -> str:
 def _packed(values: NDArray[np.float16]) -> str:
     whole = np.clip(np.rint(values.astype(np.float64) * _MAP_STEPS), -_MAP_STEPS, _MAP_STEPS)
     return base64.b64encode(whole.astype("<i2").tobytes()).decode()
+
+
+def stopped_words(growth: Growth) -> str:
+    """What is left on the screen of a question that was stopped."""
+    answer = growth.answer
+    if answer is None:
+        return "Stopped before a time was answered. What was on the screen is still there."
+    count = len(answer.grounding.times)
+    kept = f"Stopped: {count} of {growth.total} requested times are answered and stay."
+    if answer.unwritten:
+        kept += " The MedVLM's own answer was not written."
+    return kept
 
 
 def progress_facts(step: Step, stages: Sequence[str]) -> Plain:

@@ -1,22 +1,19 @@
-"""A question while it runs: steps as they pass, time left, and a way to stop."""
+"""A question while it runs: what it tells, time left, and a way to stop."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator, Iterable, Mapping
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from queue import Empty, Queue
 from threading import Event, Lock, Thread
-from typing import TYPE_CHECKING
 
-from demo.services import Progress
-from refinerank_core.errors import RefineRankError
-from refinerank_core.grounding import Grounding
-
-if TYPE_CHECKING:
-    from refinerank_core.pipeline import Grounded
+from refinerank_core.errors import ModelError, RefineRankError
+from refinerank_core.progress import Begun, Grounded, News, Passed, Ranked, Written
 
 _POLL_S = 0.1
+_ONCE = ("query",)  # stages that a question passes once, however many times it asks for
 
 
 class StoppedError(RefineRankError):
@@ -41,14 +38,6 @@ class Step:
     left_s: float | None
     stopping: bool = False
 
-    def after(self, start: int, total: int) -> Step:
-        """The same step seen from the whole question: `start` times have passed all stages."""
-        left_s = self.left_s
-        if left_s is not None and self.total:
-            left_s *= (total - start) / self.total
-        stages = {name: done + start for name, done in self.done.items()}
-        return Step(stages, total, self.elapsed_s, left_s, self.stopping)
-
 
 @dataclass(eq=False)
 class Pace:
@@ -57,11 +46,11 @@ class Pace:
     seconds: dict[str, float] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
-    def learn(self, spent: dict[str, float], total: int) -> None:
+    def learn(self, spent: Mapping[str, float], total: int) -> None:
         """Take in the seconds of a finished run: half the old figure, half the new one."""
         with self._lock:
             for stage, seconds in spent.items():
-                new = seconds / max(1, total)
+                new = seconds / (1 if stage in _ONCE else max(1, total))
                 old = self.seconds.get(stage, new)
                 self.seconds[stage] = (old + new) / 2
 
@@ -70,74 +59,77 @@ class Pace:
         with self._lock:
             if not self.seconds:
                 return None
+            left = {stage: total - done.get(stage, 0) for stage in stages}
             return sum(
-                self.seconds.get(stage, 0.0) * (total - done.get(stage, 0)) for stage in stages
+                self.seconds.get(stage, 0.0) * (min(1, times) if stage in _ONCE else times)
+                for stage, times in left.items()
             )
 
 
-def joined(first: Grounding, more: Grounding) -> Grounding:
-    """Two groups of requested times of one question as one answer."""
-    stages = {**first.seconds, **more.seconds}
-    asked = first.question
-    return first.model_copy(
-        update={
-            "question": asked.model_copy(update={"times_s": asked.times_s + more.question.times_s}),
-            "times": first.times + more.times,
-            "seconds": {
-                name: first.seconds.get(name, 0.0) + more.seconds.get(name, 0.0) for name in stages
-            },
-            "warnings": tuple(dict.fromkeys(first.warnings + more.warnings)),
-        }
-    )
-
-
 def follow(
-    work: Callable[[Progress], Grounded], *, stages: tuple[str, ...], pace: Pace, cancel: Event
-) -> Generator[Step | Grounded]:
-    """Run work in a thread; give steps while it runs and what it returned at the end.
+    news: Generator[News], *, stages: tuple[str, ...], pace: Pace, cancel: Event
+) -> Generator[Step | Begun | Ranked | Written | Grounded]:
+    """Listen to a run in a thread; tell steps and findings as they come.
+
+    The thread takes the caller's context along: who is asking is known to whatever computes.
 
     Raises:
-        StoppedError: cancel was set; the stage that ran then has ended.
-        Exception: whatever work raised.
+        StoppedError: cancel was set; the stage that ran then has ended, and what it found was told.
+        Exception: whatever the run raised.
     """
-    news: Queue[tuple[str, int, int] | Grounded | BaseException] = Queue()
-
-    def report(stage: str, done: int, total: int) -> None:
-        if cancel.is_set():
-            raise StoppedError("Stopped. Nothing was changed.")
-        news.put((stage, done, total))
-
-    def run() -> None:
-        try:
-            news.put(work(report))
-        except BaseException as error:
-            news.put(error)
-
+    heard: Queue[News | BaseException | None] = Queue()
+    context = copy_context()
+    listen = Thread(target=context.run, args=(_listen, news, heard, cancel), daemon=True)
     started = time.perf_counter()
-    Thread(target=run, name="question", daemon=True).start()
+    listen.start()
     passed: dict[str, int] = {}
     total = 1
+
+    def step(stopping: bool = False) -> Step:
+        left_s = None if stopping else pace.left_s(stages, passed, total)
+        return Step(dict(passed), total, time.perf_counter() - started, left_s, stopping)
+
     told = False
     try:
         while True:
             try:
-                one = news.get(timeout=_POLL_S)
+                one = heard.get(timeout=_POLL_S)
             except Empty:
                 if cancel.is_set() and not told:
                     told = True
-                    yield Step(dict(passed), total, time.perf_counter() - started, None, True)
+                    yield step(stopping=True)
                 continue
-            if isinstance(one, BaseException):
-                raise one
-            if not isinstance(one, tuple):
-                if cancel.is_set():
-                    raise StoppedError("Stopped. Nothing was changed.")
+            if isinstance(one, Passed):
+                passed[one.stage], total = one.done, one.total
+                yield step(stopping=cancel.is_set())
+            elif isinstance(one, Begun | Ranked | Written | Grounded):
                 yield one
-                return
-            stage, done, total = one
-            passed[stage] = done
-            left_s = pace.left_s(stages, passed, total)
-            yield Step(dict(passed), total, time.perf_counter() - started, left_s)
+                if isinstance(one, Grounded):
+                    return
+            else:
+                raise one or StoppedError("Stopped.")
     except GeneratorExit:
         cancel.set()  # whoever stops listening stops the work too
         raise
+
+
+def _listen(
+    news: Generator[News], heard: Queue[News | BaseException | None], cancel: Event
+) -> None:
+    """Pass on what comes until it ends or is cancelled; None is the end."""
+    try:
+        for one in news:
+            heard.put(one)
+            if cancel.is_set():
+                news.close()
+        heard.put(None)
+    except BaseException as error:
+        heard.put(error)
+
+
+def whole(news: Iterable[News]) -> Grounded:
+    """The whole answer at the end of a run. Raises ModelError when there is none."""
+    for one in news:
+        if isinstance(one, Grounded):
+            return one
+    raise ModelError("The run ended without an answer. Ask again.")

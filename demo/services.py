@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,11 +14,8 @@ from refinerank_core.grounding import Box
 from refinerank_core.video import Video
 
 if TYPE_CHECKING:
-    from refinerank_core.pipeline import Grounded
+    from refinerank_core.progress import News
     from refinerank_core.responses import ResponseMaps
-
-Progress = Callable[[str, int, int], None]
-"""Called with a stage, how many requested times have passed it, and of how many."""
 
 
 @dataclass(frozen=True)
@@ -68,10 +65,8 @@ class Services:
         samples: folder of the bundled clips; it may be empty or absent.
         limits: of uploads.
         open_video: open a clip for exact reading.
-        group: how many requested times the models answer together; more come one group after the
-            other, with the same result.
-        ground: (video, question, times or None, current second, smooth, progress) -> the answer
-            and its maps; progress may raise to cancel.
+        ground: (video, question, times or None, current second, smooth) -> the news of the run,
+            step by step, the whole answer last; closing it stops the work.
         maps_at: (video, frame index, target box) -> response maps.
         seen: (video, frame indices) -> how many of them are already in the feature cache.
         map_arrays: maps by position of the requested time -> arrays of the .npz contract.
@@ -82,9 +77,8 @@ class Services:
     caveat: str
     samples: Path
     limits: Limits
-    group: int
     open_video: Callable[[Path], Video]
-    ground: Callable[[Video, str, Sequence[float] | None, float, bool, Progress], Grounded]
+    ground: Callable[[Video, str, Sequence[float] | None, float, bool], Generator[News]]
     maps_at: Callable[[Video, int, Box], ResponseMaps]
     seen: Callable[[Video, Sequence[int]], int]
     map_arrays: Callable[[Mapping[int, ResponseMaps]], dict[str, NDArray[np.float16]]]

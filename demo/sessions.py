@@ -65,7 +65,10 @@ class Clip:
 class Answer:
     """A grounding, the clip it is about, and the maps that came with it (may be empty).
 
-    reused: how many of its frames were in the feature cache; None for a stored answer.
+    Attributes:
+        reused: how many of its frames were in the feature cache; None for a stored answer.
+        running: more of it is being computed.
+        unwritten: positions of the times that the MedVLM has not written its own answer for.
     """
 
     token: str
@@ -74,6 +77,8 @@ class Answer:
     maps: Mapping[int, ResponseMaps]
     truth: Mapping[int, Box]
     reused: int | None = None
+    running: bool = False
+    unwritten: frozenset[int] = frozenset()
 
 
 @dataclass(eq=False)

@@ -7,6 +7,7 @@ import pytest
 import app
 from demo.services import Limits
 from refinerank_core.pipeline import RefineRank
+from refinerank_core.progress import Grounded, Passed
 from refinerank_core.reviews.accounts import add_account
 from refinerank_core.video import Video
 
@@ -69,13 +70,12 @@ def test_the_services_answer_with_the_loaded_models(
     system: RefineRank, video: Video, tmp_path: Path
 ) -> None:
     services = app.wire(system, tmp_path, Limits())
-    stages: list[str] = []
 
-    grounded = services.ground(
-        video, "where is the hook?", [0.4], 0.0, False, lambda stage, *_: stages.append(stage)
-    )
+    *news, grounded = services.ground(video, "where is the hook?", [0.4], 0.0, False)
 
+    stages = [one.stage for one in news if isinstance(one, Passed)]
     assert stages == list(services.stages)
+    assert isinstance(grounded, Grounded)
     assert services.profile.badge == "UNTRAINED random weights"
     assert "@" in services.profile.refinenet
     assert services.seen(video, [grounded.grounding.times[0].frame_index]) == 1

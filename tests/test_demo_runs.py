@@ -1,119 +1,127 @@
-"""A question while it runs."""
+"""A question while it runs: what is told, time left, and a way to stop."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Generator
+from contextvars import ContextVar
 from threading import Event
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from demo.runs import Pace, Step, StoppedError, follow, joined
-from demo.services import Progress
+from demo.runs import Pace, Step, StoppedError, follow, whole
 from refinerank_core.errors import ModelError
-from refinerank_core.video import open_video
-from tests.browser.fakes import grounding_of, tissue
-from tests.clips import encode
+from refinerank_core.progress import Grounded, News, Passed, Ranked
 
-STAGES = ("encode", "rank")
-
-
-def run(work: Any, cancel: Event | None = None, pace: Pace | None = None) -> list[Any]:
-    return list(follow(work, stages=STAGES, pace=pace or Pace(), cancel=cancel or Event()))
+STAGES = ("query", "encode", "rank")
+WHO: ContextVar[str] = ContextVar("WHO", default="nobody")
 
 
-def test_steps_come_in_order_and_the_result_last() -> None:
-    result = SimpleNamespace()
+def some_ranked() -> Ranked:
+    return Ranked(0, (), {}, {}, ())
 
-    def work(progress: Progress) -> Any:
-        progress("encode", 1, 2)
-        progress("encode", 2, 2)
-        progress("rank", 2, 2)
-        return result
 
-    *steps, last = run(work)
+def the_whole() -> Grounded:
+    grounding: Any = None
+    return Grounded(grounding, {})
 
-    assert [step.done for step in steps] == [{"encode": 1}, {"encode": 2}, {"encode": 2, "rank": 2}]
-    assert last is result
+
+def run(news: Generator[News], cancel: Event | None = None, pace: Pace | None = None) -> list[Any]:
+    return list(follow(news, stages=STAGES, pace=pace or Pace(), cancel=cancel or Event()))
+
+
+def test_steps_and_findings_come_in_order_and_the_whole_last() -> None:
+    ranked, last = some_ranked(), the_whole()
+
+    def work() -> Generator[News]:
+        yield Passed("encode", 1, 2)
+        yield ranked
+        yield Passed("encode", 2, 2)
+        yield last
+
+    one, two, three, four = run(work())
+
+    assert [one.done, three.done] == [{"encode": 1}, {"encode": 2}]
+    assert two is ranked
+    assert four is last
 
 
 def test_a_fault_of_the_work_reaches_the_caller() -> None:
-    def work(progress: Progress) -> Any:
+    def work() -> Generator[News]:
+        yield Passed("encode", 1, 2)
         raise ModelError("The model gave no numbers.")
 
     with pytest.raises(ModelError, match="no numbers"):
-        run(work)
+        run(work())
 
 
-def test_a_cancelled_question_stops_at_its_next_step() -> None:
+def test_a_cancelled_question_tells_what_it_found_and_goes_no_further() -> None:
     cancel = Event()
-    reached = []
+    reached: list[str] = []
+    told: list[object] = []
 
-    def work(progress: Progress) -> Any:
-        progress("encode", 1, 1)
+    def work() -> Generator[News]:
         cancel.set()
-        progress("rank", 1, 1)
+        yield some_ranked()
         reached.append("too far")
+        yield the_whole()
 
     with pytest.raises(StoppedError):
-        run(work, cancel)
+        told.extend(follow(work(), stages=STAGES, pace=Pace(), cancel=cancel))
 
     assert reached == []
+    assert any(isinstance(one, Ranked) for one in told)
 
 
 def test_who_stops_listening_stops_the_work() -> None:
     cancel, stopped = Event(), Event()
 
-    def work(progress: Progress) -> Any:
-        progress("encode", 1, 1)
-        cancel.wait(5)
+    def work() -> Generator[News]:
         try:
-            progress("rank", 1, 1)
-        except StoppedError:
+            yield Passed("encode", 1, 1)
+            cancel.wait(5)
+            yield Passed("rank", 1, 1)
+        finally:
             stopped.set()
-            raise
 
-    news = follow(work, stages=STAGES, pace=Pace(), cancel=cancel)
+    news = follow(work(), stages=STAGES, pace=Pace(), cancel=cancel)
     next(news)
     news.close()
 
     assert stopped.wait(5)
 
 
+def test_the_work_knows_who_asks() -> None:
+    seen = []
+
+    def work() -> Generator[News]:
+        seen.append(WHO.get())
+        yield the_whole()
+
+    WHO.set("a visitor")
+    run(work())
+
+    assert seen == ["a visitor"]
+
+
 def test_time_left_is_what_earlier_questions_took() -> None:
     pace = Pace()
-    pace.learn({"encode": 4.0, "rank": 2.0}, total=2)
+    pace.learn({"query": 3.0, "encode": 4.0, "rank": 2.0}, total=2)
 
-    def work(progress: Progress) -> Any:
-        progress("encode", 1, 3)
-        return None
+    def work() -> Generator[News]:
+        yield Passed("encode", 1, 3)
+        yield the_whole()
 
-    step = run(work, pace=pace)[0]
+    step = run(work(), pace=pace)[0]
 
     assert isinstance(step, Step)
-    assert step.left_s == pytest.approx(2 * 2.0 + 3 * 1.0)
+    assert step.left_s == pytest.approx(3.0 + 2 * 2.0 + 3 * 1.0)  # a question is read once
 
 
 def test_nothing_is_promised_before_the_first_question() -> None:
     assert Pace().left_s(STAGES, {}, 1) is None
 
 
-def test_groups_of_times_join_to_one_answer(tmp_path: Path) -> None:
-    path = encode(tmp_path / "a.mp4", (tissue(k, (96, 64)) for k in range(40)))
-    with open_video(path) as video:
-        first = grounding_of(video, "where?", "it", ["it"], [0.2, 0.4])
-        more = grounding_of(video, "where?", "it", ["it"], [0.8])
-        whole = grounding_of(video, "where?", "it", ["it"], [0.2, 0.4, 0.8])
-
-    both = joined(first, more)
-
-    assert both.times == whole.times
-    assert both.question.times_s == (0.2, 0.4, 0.8)
-    assert both.seconds["rank"] == pytest.approx(0.2)
-
-
-def test_a_step_of_a_later_group_counts_the_times_before_it() -> None:
-    step = Step({"encode": 2}, 4, 1.0, 2.0).after(8, 12)
-
-    assert (step.done, step.total, step.left_s) == ({"encode": 10}, 12, 2.0)
+def test_a_run_without_an_end_is_no_answer() -> None:
+    with pytest.raises(ModelError, match="without an answer"):
+        whole([Passed("encode", 1, 1)])

@@ -1,6 +1,7 @@
 """The whole path on small random models: contract, batching, warnings."""
 
 import json
+import pickle
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,8 +14,17 @@ from refinerank_core.errors import QuestionError, VideoError
 from refinerank_core.frame_writer import write_video
 from refinerank_core.grounding import Grounding, TimeGrounding
 from refinerank_core.models.protocols import AnswerText, Encoding, VisionFeatures
-from refinerank_core.pipeline import STAGES, RefineRank
+from refinerank_core.pipeline import RefineRank
 from refinerank_core.profiles import load_profile
+from refinerank_core.progress import (
+    STAGES,
+    UNWRITTEN,
+    Begun,
+    Grounded,
+    Passed,
+    Ranked,
+    Written,
+)
 from refinerank_core.structures import Detections, Frame, Query, Question
 from refinerank_core.video import Video, open_video
 from tests.conftest import REAL_DATA
@@ -148,6 +158,45 @@ def test_progress_reaches_every_stage_and_may_cancel(system: RefineRank, video: 
     assert all((done, total) == (3, 3) for _, done, total in seen)
     with pytest.raises(CancelledError):
         system.run(video, QUESTION, progress=stop)
+
+
+def test_times_are_told_batch_by_batch_before_the_direct_answer(
+    system: RefineRank, video: Video
+) -> None:
+    told = list(system.steps(video, QUESTION, batch=2))
+
+    findings = [one for one in told if not isinstance(one, Passed)]
+    assert [type(one) for one in findings] == [Begun, Ranked, Ranked, Written, Grounded]
+    _, first, second, written, whole = findings
+    assert isinstance(first, Ranked)
+    assert isinstance(second, Ranked)
+    assert isinstance(written, Written)
+    assert isinstance(whole, Grounded)
+    assert (first.first, len(first.times), second.first, len(second.times)) == (0, 2, 2, 1)
+    assert [one.answers.medvlm for one in first.times] == [UNWRITTEN] * 2
+    assert {**first.maps, **second.maps}.keys() == whole.maps.keys()
+    for early, words, late in zip(
+        first.times + second.times, written.answers, whole.grounding.times, strict=True
+    ):
+        answers = early.answers.model_copy(update={"medvlm": words})
+        assert early.model_copy(update={"answers": answers}) == late
+
+
+def test_what_is_told_passes_between_processes(system: RefineRank, video: Video) -> None:
+    for one in system.steps(video, QUESTION, batch=2):
+        again = pickle.loads(pickle.dumps(one))
+        if isinstance(one, Grounded):
+            assert again.grounding == one.grounding
+            assert again.maps[0].raw["final"].tolist() == one.maps[0].raw["final"].tolist()
+
+
+def test_closing_the_steps_stops_the_work(system: RefineRank, video: Video) -> None:
+    told = system.steps(video, QUESTION)
+    assert isinstance(next(told), Passed)
+
+    told.close()
+
+    assert list(told) == []
 
 
 def test_smoothing_moves_the_maps_with_the_choice(system: RefineRank, video: Video) -> None:

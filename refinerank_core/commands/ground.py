@@ -15,6 +15,7 @@ from refinerank_core.device import DEVICES
 from refinerank_core.drawing import draw_grounding, png_bytes
 from refinerank_core.grounding import Box, Grounding
 from refinerank_core.profiles import DEFAULT_PROFILE, load_profile
+from refinerank_core.progress import STAGES
 from refinerank_core.times import parse_times
 from refinerank_core.video import open_video
 
@@ -54,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     profile = load_profile(args.profile)
     refuse_unwritable(args.json, args.draw, args.maps)
     with open_video(args.video) as video:
-        from refinerank_core.pipeline import STAGES, RefineRank  # seconds of imports: after checks
+        from refinerank_core.pipeline import RefineRank  # seconds of imports: after checks
 
         system = RefineRank.load(profile, device=args.device)
         with StageBars(STAGES) as bars:

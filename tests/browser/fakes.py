@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Semaphore
@@ -12,14 +12,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from demo.services import Limits, ProfileCard, Progress, Services
+from demo.services import Limits, ProfileCard, Services
 from refinerank_core.boxes import decode_delta, denormalise, normalise
-from refinerank_core.grounding import Box, Grounding
+from refinerank_core.grounding import Box, Grounding, TimeGrounding
+from refinerank_core.progress import (
+    STAGES,
+    UNWRITTEN,
+    Begun,
+    Grounded,
+    News,
+    Passed,
+    Ranked,
+    Written,
+)
 from refinerank_core.question import parse_question
 from refinerank_core.structures import Image
 from refinerank_core.video import Video, open_video
 
-STAGES = ("query", "frames", "encode", "detect", "rank", "answer", "maps")
 CAVEAT = "Similarity with the features inside the target box. Not attention, not confidence."
 GRID = (6, 10)  # rows, columns of a pretended map
 CARD = ProfileCard(
@@ -40,14 +49,6 @@ class FakeMaps:
 
     target: Box
     raw: Mapping[str, NDArray[np.float16]]
-
-
-@dataclass(frozen=True, eq=False)
-class FakeGrounded:
-    """Stands for Grounded."""
-
-    grounding: Grounding
-    maps: dict[int, FakeMaps]
 
 
 def one_hot_maps(video: Video, frame_index: int, target: Box) -> FakeMaps:
@@ -133,7 +134,12 @@ def time_grounding(video: Video, requested_s: float, direct: bool) -> dict[str, 
 
 
 class FakeCore:
-    """Answers at once, or after `pause_s` in each stage; with `permits`, as often as they allow."""
+    """Answers at once, or after `pause_s` in each stage, in batches of `batch` requested times.
+
+    With `permits`, each batch and each direct answer waits for one.
+    """
+
+    batch = 4
 
     def __init__(self, pause_s: float = 0.0) -> None:
         self.pause_s = pause_s
@@ -147,20 +153,40 @@ class FakeCore:
         times: Sequence[float] | None,
         current_s: float,
         smooth: bool,
-        progress: Progress,
-    ) -> FakeGrounded:
+    ) -> Generator[News]:
         """One invented answer; a question that names a suction gets no box from the MedVLM."""
         self.asked.append(question)
-        if self.permits is not None:
-            self.permits.acquire(timeout=120)
         asked = parse_question(question, duration_s=video.duration_s)
         wanted = list(times or asked.requested_s or (current_s,))
-        for stage in STAGES:
-            time.sleep(self.pause_s)
-            progress(stage, len(wanted), len(wanted))
-        return FakeGrounded(
-            grounding_of(video, asked.text, asked.target, asked.phrases, wanted), maps={}
-        )
+        whole = grounding_of(video, asked.text, asked.target, asked.phrases, wanted)
+        yield self._passed("query", len(wanted), len(wanted))
+        yield Begun(whole.model_copy(update={"times": ()}))
+        for first in range(0, len(wanted), self.batch):
+            self._permit()
+            done = min(first + self.batch, len(wanted))
+            for stage in STAGES[1:-1]:
+                yield self._passed(stage, done, len(wanted))
+            ranked = [unwritten(one) for one in whole.times[first:done]]
+            yield Ranked(first, tuple(ranked), {}, whole.seconds, ())
+        self._permit()
+        yield self._passed(STAGES[-1], len(wanted), len(wanted))
+        answers = tuple(one.answers.medvlm for one in whole.times)
+        yield Written(0, answers, whole.seconds, ())
+        yield Grounded(whole, {})
+
+    def _permit(self) -> None:
+        if self.permits is not None:
+            self.permits.acquire(timeout=120)
+
+    def _passed(self, stage: str, done: int, total: int) -> Passed:
+        time.sleep(self.pause_s)
+        return Passed(stage, done, total)
+
+
+def unwritten(time_: TimeGrounding) -> TimeGrounding:
+    """A time as it is told before the MedVLM has written its own answer."""
+    answers = time_.answers.model_copy(update={"medvlm": UNWRITTEN})
+    return time_.model_copy(update={"answers": answers})
 
 
 def grounding_of(
@@ -215,7 +241,6 @@ def fake_services(core: FakeCore, samples: Path, limits: Limits | None = None) -
         caveat=CAVEAT,
         samples=samples,
         limits=limits or Limits(),
-        group=4,
         open_video=open_video,
         seen=lambda video, indices: 0,
         **wired,
