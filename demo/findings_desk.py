@@ -12,7 +12,6 @@ from demo.review_asks import CaseAsk, FindingsAsk
 from demo.review_services import Reviews
 from demo.shelf import Shelf
 from refinerank_core.agreement import disagreements, pairs, with_methods
-from refinerank_core.failure_figures import compare
 from refinerank_core.reviews.inspection import (
     Evidence,
     evidence,
@@ -57,12 +56,7 @@ class FindingsDesk:
         shown = facts.filtered(mine, ask)
         reply = facts.findings_facts(self.everything(), mine, shown, method, ask)
         if ask.before and ask.after and ask.before != ask.after:
-            runs = [
-                [one for one in mine if facts.run_of(one) == run] for run in (ask.before, ask.after)
-            ]
-            by_case = {one.judged.case_id: one for run in runs for one in run}
-            compared = compare(*([one.judged for one in run] for run in runs))
-            reply["comparison"] = facts.comparison_facts(compared, by_case)
+            reply["comparison"] = facts.comparison_facts(self.everything(), ask)
         return reply
 
     def thumb(self, sent: Any) -> Facts:

@@ -10,9 +10,11 @@ from demo.review_asks import FindingsAsk
 from demo.review_facts import label
 from refinerank_core.agreement import Disagreement, Interval, Pair
 from refinerank_core.failure_figures import (
+    Change,
     Comparison,
     Decomposition,
     Judged,
+    compare,
     count_by,
     decompose,
     size_band,
@@ -44,19 +46,45 @@ def methods_of(everything: Iterable[Evidence]) -> list[str]:
 
 def filtered(mine: Iterable[Evidence], ask: FindingsAsk) -> list[Evidence]:
     """Those that the filters let through, the worst first."""
-    wanted = {name: getattr(ask, name) for name in ("dataset", "procedure", "tool", "size")}
-    kept = [
-        one
-        for one in mine
-        if ask.category in ("", one.judged.verdict.category)
-        and all(value in ("", DIMENSIONS[name](one.judged)) for name, value in wanted.items())
-    ]
+    kept = [one for one in narrowed(mine, ask) if ask.category in ("", category_of(one))]
     return sorted(kept, key=lambda one: (one.judged.verdict.iou, one.judged.case_id))
 
 
+def narrowed(mine: Iterable[Evidence], ask: FindingsAsk) -> list[Evidence]:
+    """Those of the wanted data set, procedure, tool and target size, in whatever category."""
+    wanted = {name: getattr(ask, name) for name in ("dataset", "procedure", "tool", "size")}
+    return [
+        one
+        for one in mine
+        if all(value in ("", DIMENSIONS[name](one.judged)) for name, value in wanted.items())
+    ]
+
+
+def category_of(one: Evidence) -> str:
+    """The category of a verdict."""
+    return one.judged.verdict.category
+
+
 def run_of(one: Evidence) -> str:
-    """The checkpoints that answered, as one name."""
-    return " + ".join(one.case.models)
+    """A method of one profile and its checkpoints, as a browser names it."""
+    return "|".join((one.judged.method, one.profile, *one.case.models))
+
+
+def runs_facts(everything: Iterable[Evidence]) -> list[Plain]:
+    """The runs that can be set side by side, with names for people, in the order of these."""
+    found = {run_of(one): one for one in everything}
+    sets = {(one.profile, one.case.models) for one in found.values()}
+    named = [(run_words(one, several=len(sets) > 1), run) for run, one in found.items()]
+    return [{"run": run, "label": words} for words, run in sorted(named)]
+
+
+def run_words(one: Evidence, *, several: bool) -> str:
+    """A run in words. several: there are answers of other checkpoints, so they are named."""
+    words = label(one.judged.method)
+    if not several:
+        return words
+    models = ", ".join(one.case.models) or "checkpoints not named"
+    return f"{words}, {one.profile}: {models}" if one.profile else f"{words}: {models}"
 
 
 def findings_facts(
@@ -76,7 +104,7 @@ def findings_facts(
             for name in ("dataset", "procedure", "tool", "size")
         }
         | {"category": list(CATEGORIES)},
-        "runs": sorted({run_of(one) for one in mine}),
+        "runs": runs_facts(everything),
         "total": len(rows),
         "reviewed": sum(one.reviewed for one in rows),
         "shown": len(shown),
@@ -153,27 +181,50 @@ def verdict_words(one: Evidence) -> str:
     return ", ".join(words)
 
 
-def comparison_facts(compared: Comparison, by_case: Mapping[str, Evidence]) -> Plain:
-    """Two runs on the same times."""
+def comparison_facts(everything: Sequence[Evidence], ask: FindingsAsk) -> Plain:
+    """Two runs on the same times: how many got better or worse, and which."""
+    old, new = (
+        {one.judged.case_id: one for one in narrowed(everything, ask) if run_of(one) == run}
+        for run in (ask.before, ask.after)
+    )
+    compared = compare(*([one.judged for one in run.values()] for run in (old, new)))
 
-    def change(before: Judged, after: Judged, gain: float) -> Plain:
-        return evidence_facts(by_case[after.case_id]) | {
-            "gain": gain,
-            "words": f"IoU {short(before.verdict.iou)} to {short(after.verdict.iou)}; "
-            f"{before.verdict.category} to {after.verdict.category}",
+    def change(one: Change) -> Plain:
+        before, after = old[one.before.case_id], new[one.after.case_id]
+        was, now = one.before.verdict, one.after.verdict
+        facts = evidence_facts(after) | {
+            "gain": one.gain,
+            "words": f"IoU {short(was.iou)} to {short(now.iou)}; {was.category} to {now.category}",
         }
+        if before.chosen is not None:
+            facts["boxes"] = [{"role": "old", "box": before.chosen}, *facts["boxes"]]
+        return facts
 
     return {
-        "words": f"{len(compared.better)} better, {len(compared.worse)} worse, {compared.same} the "
-        f"same; {compared.only_before} and {compared.only_after} in one run alone.",
-        "better": [change(c.before, c.after, c.gain) for c in compared.better[:MOST_CHANGES]],
-        "worse": [change(c.before, c.after, c.gain) for c in compared.worse[:MOST_CHANGES]],
+        "words": comparison_words(compared),
+        "better": [change(one) for one in compared.better[:MOST_CHANGES]],
+        "worse": [change(one) for one in compared.worse[:MOST_CHANGES]],
+        "counts": {"better": len(compared.better), "worse": len(compared.worse)},
         "moved": [
             {"from": old, "to": new, "count": count}
             for (old, new), count in compared.moved.most_common()
             if old != new
         ],
     }
+
+
+def comparison_words(compared: Comparison) -> str:
+    """Two runs in a sentence or two."""
+    shared = len(compared.better) + len(compared.worse) + compared.same
+    if compared.iou_before is None or compared.iou_after is None:
+        return "These two have no time in common that could be judged."
+    alone = compared.only_before + compared.only_after
+    return (
+        f"{shared} time{'s'[: shared != 1]} in both: mean IoU {short(compared.iou_before)} before, "
+        f"{short(compared.iou_after)} after; {len(compared.better)} better, "
+        f"{len(compared.worse)} worse, {compared.same} the same."
+        + (f" {alone} more {'is' if alone == 1 else 'are'} in one of them alone." if alone else "")
+    )
 
 
 def counts_for(everything: Sequence[Evidence], mine: Sequence[Evidence], by: str) -> Plain:

@@ -140,7 +140,7 @@ class InAsk(Ask):
 class FindingsAsk(Ask):
     """Failures, of one method, with at most one value for each filter; "" is any.
 
-    before, after: checkpoint ids of two runs to set side by side.
+    before, after: two runs to set side by side, by the names that the server gave them.
     """
 
     method: Word = ""

@@ -135,6 +135,7 @@ class Comparison:
         same: how many changed less.
         only_before, only_after: times that one run alone has.
         moved: how many went from one category to another.
+        iou_before, iou_after: means over the times that both have; None without any.
     """
 
     better: tuple[Change, ...]
@@ -143,6 +144,8 @@ class Comparison:
     only_before: int
     only_after: int
     moved: Counter[tuple[Category, Category]]
+    iou_before: float | None
+    iou_after: float | None
 
 
 def compare(
@@ -163,4 +166,6 @@ def compare(
         only_before=len(old.keys() - new.keys()),
         only_after=len(new.keys() - old.keys()),
         moved=moved,
+        iou_before=fmean(c.before.verdict.iou for c in changes) if changes else None,
+        iou_after=fmean(c.after.verdict.iou for c in changes) if changes else None,
     )

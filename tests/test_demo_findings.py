@@ -79,14 +79,37 @@ def test_counts_go_by_method_over_all_methods(tab: FindingsDesk) -> None:
 
 
 def test_two_runs_are_set_side_by_side(tab: FindingsDesk) -> None:
-    facts = tab.findings({"method": "refinerank", "before": "old", "after": "new"})
+    asked = {"before": "refinerank||old", "after": "refinerank||new"}
+
+    facts = tab.findings({"method": "refinerank", **asked})
 
     found = facts["comparison"]
-    assert facts["runs"] == ["new", "old"]
-    assert len(found["better"]) == 1
-    assert found["worse"] == []
+    assert [one["run"] for one in facts["runs"]][2:] == ["refinerank||new", "refinerank||old"]
+    assert [one["label"] for one in facts["runs"]][2:] == ["RefineRank: new", "RefineRank: old"]
+    assert (len(found["better"]), found["worse"]) == (1, [])
     assert found["better"][0]["gain"] == pytest.approx(1.0)
+    roles = [one["role"] for one in found["better"][0]["boxes"]]
+    assert roles == ["old", "truth", "refinerank"]
     assert found["moved"] == [{"from": "candidate miss", "to": "correct", "count": 1}]
+    assert found["words"] == (
+        "1 time in both: mean IoU 0.00 before, 1.00 after; 1 better, 0 worse, 0 the same. "
+        "1 more is in one of them alone."
+    )
+
+
+def test_filters_hold_for_two_runs_too(tab: FindingsDesk) -> None:
+    asked = {"before": "refinerank||old", "after": "refinerank||new", "dataset": "A"}
+
+    found = tab.findings({"method": "refinerank", **asked})["comparison"]
+
+    assert found["words"] == "These two have no time in common that could be judged."
+
+
+def test_two_methods_are_set_side_by_side(tab: FindingsDesk) -> None:
+    found = tab.findings({"before": "medvlm||old", "after": "refinerank||old"})["comparison"]
+
+    assert found["counts"] == {"better": 1, "worse": 1}
+    assert found["worse"][0]["gain"] == pytest.approx(-0.5)
 
 
 def test_a_reviewed_box_stands_in_where_there_is_no_truth(desk: Desk, tab: FindingsDesk) -> None:

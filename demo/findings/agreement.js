@@ -35,24 +35,28 @@ function lossesChanged(facts) {
 
 function runsChanged(facts) {
   const several = facts.runs.length > 1;
-  $("runshint").textContent = several ? "The same times, answered by other checkpoints." : "Answers of one set of checkpoints are in the queue. Import those of another to compare.";
+  $("runshint").textContent = several ? "The same times, answered by two methods, profiles or sets of checkpoints; the filters above hold here, too." : "Answers of one method alone can be judged. Put those of another into the queue to compare.";
   $("runpair").hidden = !several;
   for (const name of ["runbefore", "runafter"]) {
     const now = $(name).value;
-    $(name).replaceChildren(new Option("choose", ""), ...facts.runs.map((one) => new Option(one, one)));
-    $(name).value = facts.runs.includes(now) ? now : "";
+    $(name).replaceChildren(new Option("choose", ""), ...facts.runs.map((one) => new Option(one.label, one.run)));
+    $(name).value = facts.runs.some((one) => one.run === now) ? now : "";
   }
   const home = $("comparison");
   home.replaceChildren();
   const found = facts.comparison;
-  if (!found) return;
+  if (!found) {
+    if ($("runbefore").value && $("runbefore").value === $("runafter").value) home.append(make("p", "", "Choose two different ones."));
+    return;
+  }
   home.append(make("p", "", found.words));
-  if (found.moved.length) home.append(table(["From", "To", "Times"], found.moved.map((one) => [one.from, one.to, String(one.count)])));
+  if (found.moved.length) home.append(table(["Before", "After", "Times"], found.moved.map((one) => [one.from, one.to, String(one.count)]), "Times that went from one category to another"));
   for (const [name, words] of [["better", "Better"], ["worse", "Worse"]]) {
     if (!found[name].length) continue;
     const list = make("ul", "gallery");
     list.append(...found[name].map(thumbnail));
-    home.append(make("h2", "", words), list);
+    const all = found.counts[name];
+    home.append(make("h2", "", words + ": " + (all > found[name].length ? "the largest " + found[name].length + " of " + all : all)), list);
   }
   fetchPictures();
 }

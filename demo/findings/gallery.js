@@ -4,6 +4,7 @@ const BOXES = {
   truth: { ...ROLES.truth, double: true, tag: "G" },
   refinerank: { ...ROLES.rank, tag: "R" }, medvlm: { ...ROLES.medvlm, tag: "V" }, medvlm_groundingdino: { ...ROLES.detector, tag: "D" },
   best: { color: "#FFFFFF", width: 1.5, dash: [2, 3], alpha: 1, tag: "best" },
+  old: { color: "#FFD08A", width: 1.5, dash: [6, 4], alpha: 1, tag: "was" },
   parent: { color: "#BBBBBB", width: 1.5, dash: [5, 3], alpha: 1, tag: "before" },
 };
 const pictures = { waiting: [], active: 0 };
