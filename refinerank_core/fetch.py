@@ -7,7 +7,7 @@ its hash with the suffix .part and takes its place only when the hash is right.
 
 import hashlib
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
 
 from refinerank_core.errors import RefineRankError, WeightsError
 from refinerank_core.hub import Part
+from refinerank_core.hub_lock import lock_commit, locked_commit
 
 _CHUNK_BYTES = 1 << 20
 
@@ -69,15 +70,24 @@ class Hub:
         return self.cache or Path(constants.HF_HUB_CACHE)
 
 
-def plan(parts: Iterable[Part], hub: Hub) -> list[HubFile]:
+def plan(parts: Iterable[Part], hub: Hub, *, update: bool = False) -> list[HubFile]:
     """Ask the hub which files the parts are, of which size and hash; nothing is downloaded.
+
+    Args:
+        parts: what is needed.
+        hub: where to ask.
+        update: take the newest state of what is not pinned; else the commit that it was fixed to
+            when it was first fetched.
 
     Raises:
         WeightsError: the hub cannot be reached, or a repository, revision or file is not there.
     """
     files: list[HubFile] = []
     for part in parts:
-        info = _info(part, hub)
+        fixed = None
+        if not part.is_pinned and not update:
+            fixed = locked_commit(hub.cache_folder, part.repo, part.revision)
+        info = _info(part, fixed, hub)
         listed = {str(one.rfilename): one for one in info.siblings or ()}
         names = part.chosen(sorted(listed))
         if not names:
@@ -96,9 +106,11 @@ def plan(parts: Iterable[Part], hub: Hub) -> list[HubFile]:
 
 
 def fetch(
-    files: Iterable[HubFile], hub: Hub, *, progress: Callable[[HubFile], object] | None = None
+    files: Sequence[HubFile], hub: Hub, *, progress: Callable[[HubFile], object] | None = None
 ) -> list[Path]:
     """Have every file in the cache, downloaded or resumed where needed, its hash verified.
+
+    The commit of what is not pinned is fixed in the cache's lock file.
 
     Args:
         files: what plan gave.
@@ -118,6 +130,9 @@ def fetch(
                 progress(file)
             _download(file, hub)
         paths.append(_in_its_place(file, hub))
+    unpinned = {file.part: file.commit for file in files if not file.part.is_pinned}
+    for part, commit in unpinned.items():
+        lock_commit(hub.cache_folder, part.repo, part.revision, commit)
     return paths
 
 
@@ -148,11 +163,11 @@ def in_words(size_bytes: float) -> str:
     return f"{size_bytes:.1f} GB"
 
 
-def _info(part: Part, hub: Hub) -> Any:
-    """What the hub says of a repository at a revision."""
+def _info(part: Part, fixed: str | None, hub: Hub) -> Any:
+    """What the hub says of a repository at the commit it was fixed to, else at its revision."""
     api = HfApi(endpoint=hub.endpoint)
     try:
-        return api.model_info(part.repo, revision=part.revision, files_metadata=True)
+        return api.model_info(part.repo, revision=fixed or part.revision, files_metadata=True)
     except GatedRepoError as error:
         raise WeightsError(
             f"{part.repo} wants its terms accepted: do so on its page, then log in with "
@@ -164,6 +179,11 @@ def _info(part: Part, hub: Hub) -> Any:
             f"Correct the profile's {part.role}.source."
         ) from error
     except RevisionNotFoundError as error:
+        if fixed is not None:
+            raise WeightsError(
+                f"{part.repo} no longer has the commit {fixed[:12]} that was fetched here. "
+                "Run the same command with --update to take its newest state."
+            ) from error
         raise WeightsError(
             f"{part.repo} has no revision {part.revision}. "
             f"Correct the profile's {part.role}.revision."

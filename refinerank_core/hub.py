@@ -4,6 +4,7 @@ Nothing is downloaded here. What is missing is named together with the command t
 """
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,8 +12,10 @@ from huggingface_hub import constants
 from huggingface_hub.file_download import repo_folder_name
 
 from refinerank_core.errors import WeightsError
+from refinerank_core.hub_lock import locked_commit
 from refinerank_core.profiles import Profile, is_hub_id
 
+_COMMIT = re.compile("[0-9a-f]{40}")
 _WHOLE = (".json", ".safetensors", ".txt", ".jinja", ".model")
 _TOKENIZER = (
     "config.json",
@@ -30,7 +33,8 @@ class Part:
     Attributes:
         role: "medvlm", "detector", "tokenizer" or "refinenet".
         repo: hub id, "owner/name".
-        revision: pinned commit, branch or tag; None is the newest state of the main branch.
+        revision: pinned commit, branch or tag; None is the main branch, as it was when it was
+            first fetched here.
         file: the one file that is needed, wherever in the repository; None for a whole checkpoint.
     """
 
@@ -38,6 +42,11 @@ class Part:
     repo: str
     revision: str | None
     file: str | None = None
+
+    @property
+    def is_pinned(self) -> bool:
+        """Whether the revision is a whole commit, which never moves."""
+        return self.revision is not None and bool(_COMMIT.fullmatch(self.revision))
 
     @property
     def in_words(self) -> str:
@@ -97,6 +106,8 @@ def snapshot_folder(part: Part, cache: Path | None = None) -> Path | None:
     root = cache or Path(constants.HF_HUB_CACHE)
     folder = root / repo_folder_name(repo_id=part.repo, repo_type="model")
     wanted = part.revision or "main"
+    if not part.is_pinned:
+        wanted = locked_commit(root, part.repo, part.revision) or wanted
     if (folder / "snapshots" / wanted).is_dir():
         return folder / "snapshots" / wanted
     ref = folder / "refs" / wanted

@@ -16,10 +16,12 @@ from refinerank_core.__main__ import main
 from refinerank_core.errors import WeightsError
 from refinerank_core.fetch import Hub, HubFile, digest_of, fetch, in_words, plan, refuse_small_disk
 from refinerank_core.hub import Part, find, on_this_machine, parts_of
+from refinerank_core.hub_lock import LOCK_NAME, locked_commit
 from refinerank_core.pipeline import RefineRank
 from refinerank_core.profiles import PROFILE_FOLDER, load_profile
 
 COMMIT = "a" * 40
+NEWER = "c" * 40
 WEIGHTS = bytes(range(256)) * 400
 
 
@@ -29,11 +31,13 @@ class FakeHub:
     Attributes:
         repos: hub id -> path -> bytes; what is longer than 1000 bytes is a large file.
         asked: (path, Range header or "") of every download.
+        commits: newest first; all hold the same files.
     """
 
     def __init__(self) -> None:
         self.repos: dict[str, dict[str, bytes]] = {}
         self.asked: list[tuple[str, str]] = []
+        self.commits = [COMMIT]
         hub = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -65,6 +69,7 @@ class FakeHub:
             self._tell(request, repo, revision)
             return
         repo, _, rest = path[1:].partition("/resolve/")
+        commit = rest.partition("/")[0]
         content = self.repos[repo][rest.partition("/")[2]]
         wanted = request.headers.get("Range", "")
         if body:
@@ -72,7 +77,7 @@ class FakeHub:
         start = int(wanted.removeprefix("bytes=").rstrip("-")) if wanted else 0
         request.send_response(206 if wanted else 200)
         request.send_header("ETag", f'"{etag(content)}"')
-        request.send_header("X-Repo-Commit", COMMIT)
+        request.send_header("X-Repo-Commit", commit)
         request.send_header("Content-Length", str(len(content) - start))
         request.end_headers()
         if body:
@@ -80,11 +85,12 @@ class FakeHub:
 
     def _tell(self, request: BaseHTTPRequestHandler, repo: str, revision: str) -> None:
         error = "" if repo in self.repos else "RepoNotFound"
-        if not error and revision not in ("", "main", COMMIT):
+        if not error and revision not in ("", "main", *self.commits):
             error = "RevisionNotFound"
         answer: dict[str, Any] = {"error": error}
         if not error:
-            answer = {"id": repo, "sha": COMMIT, "siblings": []}
+            commit = revision if revision in self.commits else self.commits[0]
+            answer = {"id": repo, "sha": commit, "siblings": []}
             for name, content in self.repos[repo].items():
                 one = {"rfilename": name, "size": len(content), "blobId": git_sha1(content)}
                 if len(content) > 1000:
@@ -187,6 +193,46 @@ def test_a_damaged_download_is_removed_and_named(served: FakeHub, tmp_path: Path
     assert find(MODEL, tmp_path) is None
     fetch(files, hub)
     assert find(MODEL, tmp_path) is not None
+
+
+def test_what_is_not_pinned_stays_at_the_commit_that_was_fetched(
+    served: FakeHub, tmp_path: Path
+) -> None:
+    hub = Hub(served.endpoint, tmp_path)
+    fetch(plan([MODEL, NET], hub), hub)
+
+    served.commits.insert(0, NEWER)  # the branch moves on
+
+    assert locked_commit(tmp_path, "owner/model", None) == COMMIT
+    assert {file.commit for file in plan([MODEL], hub)} == {COMMIT}
+    assert {file.commit for file in plan([MODEL], hub, update=True)} == {NEWER}
+    folder = find(MODEL, tmp_path)
+    assert folder is not None
+    assert folder.name == COMMIT
+    fetch(plan([MODEL], hub, update=True), hub)
+    folder = find(MODEL, tmp_path)
+    assert folder is not None
+    assert folder.name == NEWER
+    assert json.loads((tmp_path / LOCK_NAME).read_text()) == {"owner/model@main": NEWER}
+
+
+def test_a_commit_that_the_hub_lost_is_one_sentence(served: FakeHub, tmp_path: Path) -> None:
+    hub = Hub(served.endpoint, tmp_path)
+    fetch(plan([MODEL], hub), hub)
+    served.commits = [NEWER]
+
+    with pytest.raises(WeightsError, match=r"no longer has the commit aaaaaaaaaaaa .* --update"):
+        plan([MODEL], hub)
+
+
+def test_a_lock_file_that_is_damaged_is_one_sentence(served: FakeHub, tmp_path: Path) -> None:
+    (tmp_path / LOCK_NAME).write_text("[1")
+
+    with pytest.raises(WeightsError, match=r"refinerank\.lock\.json in the model cache is damaged"):
+        find(MODEL, tmp_path)
+    (tmp_path / LOCK_NAME).write_text("[1]")
+    with pytest.raises(WeightsError, match="Remove it and run fetch again"):
+        plan([MODEL], Hub(served.endpoint, tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -295,7 +341,8 @@ def test_the_command_fetches_a_profile_and_the_pipeline_finds_it(
     told = capsys.readouterr().out.splitlines()
     assert told[0].startswith("medvlm     lab/medvlm@aaaaaaaaaaaa  ")
     assert told[3].startswith("to fetch: ")
-    assert f'detector is not pinned: "revision": "{COMMIT}" in the profile would do so.' in told
+    fixed = f'fixes it to {COMMIT}; "revision": "{COMMIT}" in the profile pins it everywhere.'
+    assert [line.split()[0] for line in told if line.endswith(fixed)] == ["detector", "refinenet"]
     assert told[-1] == "untrained: everything is here and its hashes are right."
     facts = RefineRank.load(str(path), device="cpu").facts
     assert facts.medvlm == "lab/medvlm@aaaaaaaaaaaa"

@@ -44,6 +44,7 @@ FLOORS = {
         "models",
         "profiles",
         "hub",
+        "hub_lock",
         "fetch",
         "deidentify",
         "space",

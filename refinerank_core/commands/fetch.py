@@ -14,6 +14,11 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
     parser.add_argument(
         "--endpoint", metavar="URL", help="a mirror of the model hub (else HF_ENDPOINT)"
     )
+    parser.add_argument(
+        "--update",
+        action="store_true",
+        help="take the newest commit of what the profile does not pin, not the one fetched before",
+    )
     parser.set_defaults(run=run)
 
 
@@ -21,6 +26,7 @@ def run(args: argparse.Namespace) -> int:
     """Say what will come, fetch it, and say which commits it is."""
     from refinerank_core.fetch import Hub, fetch, in_words, plan, refuse_small_disk
     from refinerank_core.hub import parts_of
+    from refinerank_core.hub_lock import LOCK_NAME
 
     profile = load_profile(args.profile)
     parts = parts_of(profile)
@@ -28,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"{profile.name}: its models are folders on this machine; nothing to fetch.")
         return 0
     hub = Hub(args.endpoint)
-    files = plan(parts, hub)
+    files = plan(parts, hub, update=args.update)
     for part in parts:
         own = [file for file in files if file.part == part]
         size = in_words(sum(file.size_bytes for file in own))
@@ -47,8 +53,11 @@ def run(args: argparse.Namespace) -> int:
         progress=lambda file: print(f"{file.name} {in_words(file.size_bytes)}", file=sys.stderr),
     )
     for part in parts:
-        if part.revision is None:
+        if not part.is_pinned:
             commit = next(file.commit for file in files if file.part == part)
-            print(f'{part.role} is not pinned: "revision": "{commit}" in the profile would do so.')
+            print(
+                f"{part.role} is not pinned by the profile: {LOCK_NAME} in the model cache fixes it"
+                f' to {commit}; "revision": "{commit}" in the profile pins it everywhere.'
+            )
     print(f"{profile.name}: everything is here and its hashes are right.")
     return 0
