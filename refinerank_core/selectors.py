@@ -1,14 +1,13 @@
-"""Selectors that compete with RefineNet on the same joint pool, and the features they may read.
+"""Selectors that compete with RefineNet on the same joint pool.
 
 RefineNet is frozen here and its scores are never among the features: a selector sees the boxes of
-the joint pool, the detector's metadata, and the MedVLM's features.
+the joint pool, the detector's metadata, and the MedVLM's features (`selector_features`).
 
-Source: RefineRank, arXiv:2608.23928 (selector comparison and feature study).
+Source: RefineRank, arXiv:2608.23928 (selector comparison).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -16,91 +15,70 @@ import torch
 from sklearn.ensemble import ExtraTreesRegressor
 from torch import Tensor, nn
 
-from refinerank_core.feature_sets import FeatureSet, unit_boxes
-from refinerank_core.joint_pool import JointPool
 from refinerank_core.losses import rank_loss
+from refinerank_core.selector_features import CHUNK, MemberFeatures
 from refinerank_core.structures import Float32
 
 SELECTORS = ("extra_trees", "mlp", "transformer")
 _HIDDEN = 128
 _TREE_ROWS = 12_000
-
-
-@dataclass(frozen=True)
-class FeatureChoice:
-    """Which features a selector reads; f_dino always.
-
-    Attributes:
-        q_last: the question's hidden state.
-        final: the merged tokens in the box.
-        block: the vision block in the box, None for none.
-    """
-
-    q_last: bool = True
-    final: bool = True
-    block: int | None = None
+_CPU = torch.device("cpu")
 
 
 class Selector(Protocol):
     """Scores the members of joint pools."""
 
-    def scores(self, members: Float32, valid: np.ndarray) -> Float32:
+    def scores(self, members: MemberFeatures, valid: np.ndarray) -> Float32:
         """(E, M) scores of (E, M, C) members; a padded member's score means nothing."""
         ...
-
-
-def member_features(features: FeatureSet, joint: JointPool, choice: FeatureChoice) -> Float32:
-    """(E, M, C) what a selector may read of each member; never a score of RefineNet.
-
-    f_dino of the member's original (values, 0 where missing, then flags), the member's own box as
-    fractions, whether it is refined, and the chosen features of the MedVLM, l2-normalised.
-    """
-    examples = np.arange(len(features))[:, None]
-    metadata = features.metadata[examples, joint.parents]
-    missing = np.isnan(metadata)
-    parts = [
-        np.where(missing, 0.0, metadata),
-        missing.astype(np.float32),
-        unit_boxes(joint.boxes, features.sizes_wh),
-        joint.refined[..., None].astype(np.float32),
-    ]
-    if choice.q_last:
-        question = _unit(features.q_last)[:, None]
-        parts.append(np.broadcast_to(question, (*joint.parents.shape, question.shape[-1])))
-    if choice.final:
-        parts.append(_unit(features.r_final[examples, joint.parents]))
-    if choice.block is not None:
-        parts.append(_unit(features.r_blocks[choice.block][examples, joint.parents]))
-    return np.concatenate(parts, axis=-1).astype(np.float32)
-
-
-def _unit(vectors: np.ndarray) -> np.ndarray:
-    """Vectors at length 1 (a zero vector stays zero)."""
-    length = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    return np.asarray(vectors / np.maximum(length, 1e-12))
 
 
 class ExtraTreesSelector:
     """Extremely randomised trees that predict each member's IoU by itself."""
 
     def __init__(
-        self, members: Float32, quality: Float32, valid: np.ndarray, *, seed: int, trees: int = 80
+        self,
+        members: MemberFeatures,
+        quality: Float32,
+        valid: np.ndarray,
+        *,
+        seed: int,
+        trees: int = 80,
     ) -> None:
         """Fit on the valid members of (E, M, C), at most 12,000 of them drawn by the seed."""
-        rows, wanted = members[valid], quality[valid]
-        if len(rows) > _TREE_ROWS:
-            drawn = np.random.default_rng(seed).permutation(len(rows))[:_TREE_ROWS]
-            rows, wanted = rows[drawn], wanted[drawn]
+        drawn = np.argwhere(valid)
+        if len(drawn) > _TREE_ROWS:
+            drawn = drawn[np.random.default_rng(seed).permutation(len(drawn))[:_TREE_ROWS]]
+        rows, wanted = _rows(members, drawn), quality[drawn[:, 0], drawn[:, 1]]
         self._trees = ExtraTreesRegressor(
             n_estimators=trees, min_samples_leaf=3, max_features=0.1, random_state=seed, n_jobs=1
         )
         self._trees.fit(rows, wanted)
 
-    def scores(self, members: Float32, valid: np.ndarray) -> Float32:
+    def scores(self, members: MemberFeatures, valid: np.ndarray) -> Float32:
         """(E, M) predicted IoU."""
         flat = np.zeros(valid.shape, np.float32)
-        flat[valid] = self._trees.predict(members[valid])
+        for places in _chunks(len(valid)):
+            real = valid[places]
+            found = np.zeros(real.shape, np.float32)
+            found[real] = self._trees.predict(members[places][real])
+            flat[places] = found
         return flat
+
+
+def _chunks(count: int) -> list[np.ndarray]:
+    """Places of so many examples, a chunk at a time."""
+    return [np.arange(k, min(k + CHUNK, count)) for k in range(0, count, CHUNK)]
+
+
+def _rows(members: MemberFeatures, places: np.ndarray) -> Float32:
+    """(R, C) of (R, 2) places (example, member), in their order."""
+    found = np.empty((len(places), members.shape[-1]), np.float32)
+    for chunk in _chunks(members.shape[0]):
+        mine = np.flatnonzero((places[:, 0] >= chunk[0]) & (places[:, 0] <= chunk[-1]))
+        if len(mine):
+            found[mine] = members[chunk][places[mine, 0] - chunk[0], places[mine, 1]]
+    return found
 
 
 class NeuralSelector:
@@ -108,7 +86,7 @@ class NeuralSelector:
 
     def __init__(
         self,
-        members: Float32,
+        members: MemberFeatures,
         quality: Float32,
         valid: np.ndarray,
         *,
@@ -117,6 +95,7 @@ class NeuralSelector:
         epochs: int = 10,
         batch: int = 48,
         rate: float = 1e-3,
+        device: torch.device = _CPU,
     ) -> None:
         """Fit with RefineNet's ranking loss.
 
@@ -127,20 +106,20 @@ class NeuralSelector:
             over_set: let the members of an example see each other.
             seed: of weights, order and dropout.
             epochs, batch, rate: of AdamW.
+            device: where it is trained and scores.
         """
-        rows = members[valid].astype(np.float64)
-        spread = rows.std(axis=0)
-        self._mean = rows.mean(axis=0).astype(np.float32)
-        self._std = np.where(spread < 1e-6, 1.0, spread).astype(np.float32)
-        with torch.random.fork_rng(devices=[]):
+        self._device = device
+        self._mean, self._std = _moments(members, valid)
+        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
             torch.manual_seed(seed)
-            self._net = _SetNet(members.shape[-1]) if over_set else _MemberNet(members.shape[-1])
+            net = _SetNet(members.shape[-1]) if over_set else _MemberNet(members.shape[-1])
+            self._net = net.to(device)
             self._fit(members, quality, valid, seed, epochs, batch, rate)
         self._net.eval()
 
     def _fit(
         self,
-        members: Float32,
+        members: MemberFeatures,
         quality: Float32,
         valid: np.ndarray,
         seed: int,
@@ -148,29 +127,47 @@ class NeuralSelector:
         batch: int,
         rate: float,
     ) -> None:
-        inputs = torch.from_numpy(self._scaled(members))
-        wanted, real = torch.from_numpy(quality), torch.from_numpy(valid)
         optimizer = torch.optim.AdamW(self._net.parameters(), lr=rate, weight_decay=1e-2)
         rng = np.random.default_rng(seed)
         self._net.train()
         for _ in range(epochs):
-            order = torch.from_numpy(rng.permutation(len(inputs)))
-            for places in torch.split(order, batch):
-                scores = self._net(inputs[places], real[places])
-                loss = rank_loss(scores, wanted[places], real[places])
+            order = rng.permutation(len(valid))
+            for start in range(0, len(order), batch):
+                places = order[start : start + batch]
+                real = self._tensor(valid[places])
+                scores = self._net(self._tensor(self._scaled(members[places])), real)
+                loss = rank_loss(scores, self._tensor(quality[places]), real)
                 optimizer.zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]
                 torch.nn.utils.clip_grad_norm_(self._net.parameters(), 1.0)
                 optimizer.step()
 
-    def scores(self, members: Float32, valid: np.ndarray) -> Float32:
+    def scores(self, members: MemberFeatures, valid: np.ndarray) -> Float32:
         """(E, M) logits."""
+        found = np.zeros(valid.shape, np.float32)
         with torch.inference_mode():
-            found = self._net(torch.from_numpy(self._scaled(members)), torch.from_numpy(valid))
-        return np.array(found.numpy(), np.float32)
+            for places in _chunks(len(valid)):
+                inputs = self._tensor(self._scaled(members[places]))
+                found[places] = self._net(inputs, self._tensor(valid[places])).cpu().numpy()
+        return found
+
+    def _tensor(self, array: np.ndarray) -> Tensor:
+        return torch.from_numpy(array).to(self._device)
 
     def _scaled(self, members: Float32) -> Float32:
         return np.asarray((members - self._mean) / self._std, np.float32)
+
+
+def _moments(members: MemberFeatures, valid: np.ndarray) -> tuple[Float32, Float32]:
+    """(C,) mean and deviation over the valid members; a deviation below 1e-6 becomes 1."""
+    count, width = int(valid.sum()), members.shape[-1]
+    mean, squares = np.zeros(width), np.zeros(width)
+    for places in _chunks(len(valid)):
+        mean += members[places][valid[places]].sum(axis=0, dtype=np.float64) / count
+    for places in _chunks(len(valid)):
+        squares += ((members[places][valid[places]] - mean) ** 2).sum(axis=0)
+    spread = np.sqrt(squares / count)
+    return mean.astype(np.float32), np.where(spread < 1e-6, 1.0, spread).astype(np.float32)
 
 
 class _MemberNet(nn.Module):
@@ -212,9 +209,16 @@ class _SetNet(nn.Module):
 
 
 def train_selector(
-    name: str, members: Float32, quality: Float32, valid: np.ndarray, *, seed: int, epochs: int = 10
+    name: str,
+    members: MemberFeatures,
+    quality: Float32,
+    valid: np.ndarray,
+    *,
+    seed: int,
+    epochs: int = 10,
+    device: torch.device = _CPU,
 ) -> Selector:
-    """Fit one of SELECTORS.
+    """Fit one of SELECTORS; the trees stay on the CPU whatever the device.
 
     Raises:
         ValueError: no such selector.
@@ -224,5 +228,11 @@ def train_selector(
     if name not in SELECTORS:
         raise ValueError(f"selector must be one of {', '.join(SELECTORS)}, got {name!r}")
     return NeuralSelector(
-        members, quality, valid, over_set=name == "transformer", seed=seed, epochs=epochs
+        members,
+        quality,
+        valid,
+        over_set=name == "transformer",
+        seed=seed,
+        epochs=epochs,
+        device=device,
     )

@@ -82,6 +82,12 @@ def test_the_study_gives_every_table_of_the_contract(sides: tuple[Side, Side, Pa
         lost = figures["decomposition"][name]
         assert 0 <= lost["candidate_loss"] <= 1
     assert net.config == config
+    videos = {v for one in evaluation.sets for v in one.features.videos}
+    assert {v for found in figures["videos"].values() for v in found} == videos
+    assert figures["worst"][PROCEDURES[0]][0]["question"]
+    assert sum(row["examples"] for row in figures["by_kind"].values()) == sum(
+        len(one.features) for one in evaluation.sets
+    )
     text = as_markdown({**json.loads(json.dumps(figures)), "command": "c", "revision": "r"})
     assert "PHANTOM" in text
     assert text.count("RefineRank") >= 3

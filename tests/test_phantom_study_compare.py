@@ -42,3 +42,9 @@ def test_other_models_and_other_videos_are_named() -> None:
     other = again() | {"models": ["medvlm@9", "detector@2"], "split": {"train": {}, "eval": {}}}
 
     assert len(differences(other, KEPT)) == 2
+
+
+def test_parts_that_only_one_of_the_two_has_do_not_differ() -> None:
+    richer = again() | {"videos": {"laparoscopy": {"v": {"rows": 2}}}, "reliability": {}}
+
+    assert differences(richer, KEPT) == differences(KEPT, richer) == []

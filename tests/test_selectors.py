@@ -13,7 +13,8 @@ from refinerank_core.joint_pool import (
     selected_boxes,
 )
 from refinerank_core.refinenet import RefineNet
-from refinerank_core.selectors import SELECTORS, FeatureChoice, member_features, train_selector
+from refinerank_core.selector_features import FeatureChoice, Members, member_features
+from refinerank_core.selectors import SELECTORS, train_selector
 from tests.test_training import CONFIG, feature_set
 
 
@@ -127,3 +128,33 @@ def test_padding_is_never_selected() -> None:
 
     assert np.array_equal(boxes, joint.boxes[:, 0])
     assert (member_quality(joint, labels)[~joint.valid] == 0).all()
+
+
+@pytest.mark.parametrize("held_bytes", [0, 10**9])
+def test_members_of_two_data_sets_are_those_of_each(held_bytes: int) -> None:
+    net, choice = small_net(), FeatureChoice(block=3)
+    sets = [feature_set("a", 5)[0], feature_set("b", 4, most=3, seed=1)[0]]
+    joints = [joint_pools(outcomes(net, features)) for features in sets]
+
+    members = Members(list(zip(sets, joints, strict=True)), choice, held_bytes=held_bytes)
+
+    mixed = members[np.array([7, 0])]
+    for row, (home, place) in enumerate(((1, 2), (0, 0))):
+        wanted = member_features(sets[home], joints[home], choice)[place]
+        assert np.array_equal(mixed[row, : len(wanted)], wanted)
+        assert not mixed[row, len(wanted) :].any()
+    assert members.shape == (9, mixed.shape[1], mixed.shape[2])
+
+
+@pytest.mark.parametrize("name", SELECTORS)
+def test_members_read_from_disk_teach_the_same_as_members_in_memory(name: str) -> None:
+    features, labels = feature_set("a", 70)
+    joint = joint_pools(outcomes(small_net(), features))
+    quality = member_quality(joint, labels)
+    found = []
+    for held_bytes in (0, 10**9):
+        members = Members([(features, joint)], FeatureChoice(block=3), held_bytes=held_bytes)
+        selector = train_selector(name, members, quality, joint.valid, seed=1, epochs=2)
+        found.append(selector.scores(members, joint.valid)[joint.valid])
+
+    assert np.array_equal(*found)

@@ -17,7 +17,7 @@ from refinerank_core.frozen_steps import Backbones
 from refinerank_core.joint_pool import outcomes
 from refinerank_core.phantom.examples import ExamplePlan, cached_examples
 from refinerank_core.phantom.run_state import revision, write_card
-from refinerank_core.phantom.study import SEEDS, require_split, run_study, state_path
+from refinerank_core.phantom.study import require_split, run_study
 from refinerank_core.phantom.study_figures import (
     Side,
     decomposition,
@@ -27,6 +27,7 @@ from refinerank_core.phantom.study_figures import (
 from refinerank_core.phantom.vocabulary import PROCEDURES
 from refinerank_core.profiles import Profile, load_profile
 from refinerank_core.refinenet import RefineNetConfig
+from refinerank_core.study import SEEDS, state_path
 from refinerank_core.training import TrainingPlan, fit
 
 D_MODEL, HIDDEN = 64, 128
@@ -104,6 +105,7 @@ def train_embedded(
         "data": {"training": asdict(training_plan), "validation": asdict(VALIDATION)},
         "split": {"training": split_facts(training), "validation": split_facts(validation)},
         "epochs": run.epoch,
+        "losses": [round(loss, 6) for loss in run.losses],
         "seconds": {"features": round(features_s), "training": round(run.seconds)},
         "scores": {
             name: _asked_scores(refinerank_scores(outcomes(run.net, one.features), one))

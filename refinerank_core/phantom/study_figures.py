@@ -1,20 +1,21 @@
-"""Figures of the study that need no training: means over rows, and where IoU is lost."""
+"""Figures of the phantom study alone: its sides, and the kinds of questions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from refinerank_core import study_figures as figures
 from refinerank_core.boxes import iou
 from refinerank_core.feature_sets import FeatureSet, Labels
-from refinerank_core.joint_pool import Outcome, chosen_boxes, oracle, outcomes
+from refinerank_core.joint_pool import Outcome, outcomes
 from refinerank_core.metrics import row_mean
 from refinerank_core.phantom.examples import ExampleSet
 from refinerank_core.refinenet import RefineNet
-
-_CORRECT = 0.5
+from refinerank_core.study import Measured, StudySet, method_ious, parent_boxes
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +33,14 @@ class Side:
         """Features and labels of each procedure."""
         return [(one.features, one.labels) for one in self.sets]
 
+    def for_study(self) -> list[StudySet]:
+        """The same as the study takes it, with the MedVLM's own boxes."""
+        return [StudySet(one.features, one.labels, one.direct) for one in self.sets]
+
+    def questions(self) -> dict[str, str]:
+        """Row -> its words."""
+        return {asked.row: asked.text for one in self.sets for asked in one.asked}
+
 
 def split_facts(side: Side) -> dict[str, dict[str, int]]:
     """Videos, question rows and examples of each procedure."""
@@ -47,62 +56,37 @@ def split_facts(side: Side) -> dict[str, dict[str, int]]:
 
 def refinerank_scores(found: Sequence[Outcome], one: ExampleSet) -> dict[str, float]:
     """Table 3's figures of one procedure for one RefineNet."""
-    rows, truth = one.features.rows, one.labels.boxes
-    original, joint = oracle(found, one.labels)
-    values = {
-        "medvlm": iou(one.direct, truth),
-        "medvlm_groundingdino": iou(one.features.boxes[:, 0], truth),
-        "refinerank": iou(chosen_boxes(found), truth),
-        "oracle_original": original,
-        "oracle_joint": joint,
-    }
-    return {name: row_mean(each, rows) for name, each in values.items()}
+    values = method_ious(found, StudySet(one.features, one.labels, one.direct))
+    return {name: row_mean(each, one.features.rows) for name, each in values.items()}
 
 
 def decomposition(net: RefineNet, side: Side) -> dict[str, dict[str, float]]:
-    """Where IoU is lost: 1 - oracle is the candidates', oracle - selected the ranking's.
-
-    Also how often, in shares of the examples, the answer is correct (IoU at least 0.5), rescued by
-    refinement (its original was not), or harmed by it (its original was and the answer is not).
-    """
+    """Where the IoU of one RefineNet is lost; see `study_figures.decomposition`."""
     table = {}
-    for one in side.sets:
-        found = outcomes(net, one.features)
-        truth, rows = one.labels.boxes, one.features.rows
-        _, joint = oracle(found, one.labels)
-        chosen = iou(chosen_boxes(found), truth)
-        parents = np.stack([r.pool.boxes[r.ranking.chosen.candidate] for r in found])
-        before = iou(parents, truth)
-        best, selected = row_mean(joint, rows), row_mean(chosen, rows)
-        table[one.features.dataset] = {
-            "candidate_loss": round(1 - best, 4),
-            "ranking_loss": round(best - selected, 4),
-            "correct": round(float((chosen >= _CORRECT).mean()), 4),
-            "rescued": round(float(((chosen >= _CORRECT) & (before < _CORRECT)).mean()), 4),
-            "harmed": round(float(((chosen < _CORRECT) & (before >= _CORRECT)).mean()), 4),
-        }
+    for one in side.for_study():
+        name, found = one.features.dataset, outcomes(net, one.features)
+        values = method_ious(found, one)
+        measured = Measured(
+            seed=0,
+            net=net,
+            ious={
+                "methods": {"refinerank": {name: values["refinerank"]}},
+                "oracle": {"joint": {name: values["oracle_joint"]}},
+            },
+            before={name: iou(parent_boxes(found), one.labels.boxes)},
+            found={name: found},
+        )
+        table[name] = figures.decomposition(measured, one)
     return table
 
 
-def by_kind(net: RefineNet, side: Side) -> dict[str, dict[str, float]]:
+def by_kind(measured: Measured, side: Side) -> dict[str, dict[str, Any]]:
     """For each kind of question over all procedures: examples and the mean IoU of each method."""
-    gathered: dict[str, list[tuple[float, float, float, float]]] = {}
-    for one in side.sets:
-        found, truth, kinds = outcomes(net, one.features), one.labels.boxes, one.kind_of()
-        columns = (
-            iou(one.direct, truth),
-            iou(one.features.boxes[:, 0], truth),
-            iou(chosen_boxes(found), truth),
-            oracle(found, one.labels)[1],
-        )
-        for row, *values in zip(one.features.rows, *columns, strict=True):
-            medvlm, confident, chosen, best = (float(value) for value in values)
-            gathered.setdefault(kinds[row], []).append((medvlm, confident, chosen, best))
-    names = ("medvlm", "medvlm_groundingdino", "refinerank", "oracle_joint")
+    lines = {**measured.ious["methods"], "oracle_joint": measured.ious["oracle"]["joint"]}
+    kinds = np.array([one.kind_of()[row] for one in side.sets for row in one.features.rows])
+    values = {line: np.concatenate([each[n] for n in side.names]) for line, each in lines.items()}
     return {
-        kind: {
-            "examples": len(values),
-            **{n: round(float(m), 4) for n, m in zip(names, np.mean(values, axis=0), strict=True)},
-        }
-        for kind, values in sorted(gathered.items())
+        kind: {"examples": int((kinds == kind).sum())}
+        | {line: round(float(each[kinds == kind].mean()), 4) for line, each in values.items()}
+        for kind in sorted(set(kinds.tolist()))
     }

@@ -1,22 +1,11 @@
-"""The study's figures as Markdown."""
+"""The phantom study's figures as Markdown."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-METHOD_NAMES = {
-    "medvlm": "MedVLM (direct answer)",
-    "medvlm_groundingdino": "MedVLM + GroundingDINO (best confidence)",
-    "refinerank": "RefineRank",
-    "original": "oracle, original boxes",
-    "joint": "oracle, original and refined boxes",
-    "extra_trees": "ExtraTrees",
-    "mlp": "MLP",
-    "transformer": "Transformer encoder",
-    "f_dino": "f_dino",
-    "q_last": "+ q_last",
-}
+from refinerank_core.study_tables import HOW, paper_tables
 
 
 def as_markdown(figures: Mapping[str, Any]) -> str:
@@ -34,8 +23,7 @@ def as_markdown(figures: Mapping[str, Any]) -> str:
         "such videos. The figures show how the method behaves, not how it does on patients.",
         "",
         f"`{figures['command']}` at {figures['revision']}; seeds "
-        f"{', '.join(map(str, figures['seeds']))}; mean over seeds ± sample deviation. mIoU: mean "
-        "over question rows of the mean over their times; the average weighs procedures equally.",
+        f"{', '.join(map(str, figures['seeds']))}; {HOW} procedures equally.",
         "",
         "| procedure | training videos / examples | evaluation videos / examples |",
         "|---|---|---|",
@@ -44,29 +32,7 @@ def as_markdown(figures: Mapping[str, Any]) -> str:
             for name in procedures
         ),
         "",
-        "## Methods (Table 3)",
-        "",
-        *_table({**figures["methods"], **figures["oracle"]}, procedures),
-        "",
-        "## Selectors on the same joint pool (Table 4; RefineNet frozen, its scores unseen)",
-        "",
-        *_table(
-            {**figures["selectors"], "refinerank": figures["methods"]["refinerank"]}, procedures
-        ),
-        "",
-        "## Features (Table 5; a separate MLP, rows beside f_dino and q_last add the box's tokens)",
-        "",
-        *_table(figures["features"], procedures),
-        "",
-        "## Where IoU is lost",
-        "",
-        "| procedure | candidates (1 - oracle) | ranking (oracle - chosen) | IoU >= 0.5 | rescued "
-        "by refinement | harmed |",
-        "|---|---|---|---|---|---|",
-        *(
-            f"| {name} | " + " | ".join(f"{value:.4f}" for value in row.values()) + " |"
-            for name, row in figures["decomposition"].items()
-        ),
+        *paper_tables(figures, "procedure"),
         "",
         "## By kind of question",
         "",
@@ -84,16 +50,6 @@ def as_markdown(figures: Mapping[str, Any]) -> str:
         *_checks(figures["checks"]),
     ]
     return "\n".join(parts) + "\n"
-
-
-def _table(lines: Mapping[str, Any], procedures: list[str]) -> list[str]:
-    columns = [*procedures, "average"]
-    rows = [f"| | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
-    for line, cells in lines.items():
-        name = METHOD_NAMES.get(line, "+ " + line.replace("_", " "))
-        shown = [f"{cells[c]['mean']:.4f} ± {cells[c]['spread']:.4f}" for c in columns]
-        rows.append(f"| {name} | {' | '.join(shown)} |")
-    return rows
 
 
 def _count(facts: Mapping[str, int]) -> str:
