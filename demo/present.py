@@ -306,14 +306,9 @@ def _packed(values: NDArray[np.float16]) -> str:
 
 def stopped_words(growth: Growth) -> str:
     """What is left on the screen of a question that was stopped."""
-    answer = growth.answer
-    if answer is None:
+    if growth.answer is None:
         return "Stopped before a time was answered. What was on the screen is still there."
-    count = len(answer.grounding.times)
-    kept = f"Stopped: {count} of {growth.total} requested times are answered and stay."
-    if answer.unwritten:
-        kept += " The MedVLM's own answer was not written."
-    return kept
+    return " ".join(growth.answer.grounding.warnings)
 
 
 def progress_facts(step: Step, stages: Sequence[str]) -> Plain:

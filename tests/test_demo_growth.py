@@ -102,7 +102,7 @@ def test_a_stopped_answer_stays_and_says_what_it_lacks(clip: Clip, answer: Groun
     assert "Stopped: 2 of 3 requested times are answered." in kept.grounding.warnings
     assert "was not written for 2 of them" in kept.grounding.warnings[-1]
     assert [one["medvlm"]["state"] for one in answer_facts(kept)["times"]] == ["stopped"] * 2
-    assert stopped_words(growth).startswith("Stopped: 2 of 3 requested times are answered")
+    assert "Stopped: 2 of 3 requested times are answered." in stopped_words(growth)
 
 
 def test_a_finished_answer_is_not_stopped_any_more(clip: Clip, answer: Grounding) -> None:

@@ -1,7 +1,7 @@
 // The question: what it names, when it is about, how far its answer is.
 
 const A = { read: [], target: "", own: null, error: "", timer: 0, started: 0, clock: 0, ticket: 0, smooth: false, cost: null,
-  examples: false, opening: false };
+  examples: false, opening: false, asked: "", total: 1 };
 
 const STAGE_WORDS = {
   query: "Question", frames: "Frames", encode: "Look", detect: "Detect", rank: "Rank", answer: "Direct answer", maps: "Maps",
@@ -190,6 +190,7 @@ function submitQuestion() {
   note("");
   setBusy(true);
   A.started = performance.now();
+  A.asked = text;
   A.ticket = Math.floor(Math.random() * 2147483647);
   runningChanged({ state: "waiting", stages: [], total: 1, left_s: null });
   trigger("submit", { clip: S.clip.token, text, times: A.own, index: S.index, ticket: A.ticket,
@@ -218,8 +219,8 @@ function progressArrived() {
   if (["done", "failed", "stopped"].includes(facts.state)) {
     setBusy(false);
     if (facts.state === "stopped") {
-      note("Stopped. What was on the screen is still there.");
-      say("Stopped.");
+      note(facts.words, "warning");
+      say(facts.words);
     }
     if (facts.state === "failed") {
       if (root.dataset.uploading === "yes") note("");
@@ -232,6 +233,7 @@ function progressArrived() {
 }
 
 function runningChanged(facts) {
+  A.total = facts.total;
   const row = $("running");
   row.replaceChildren();
   const next = facts.stages.findIndex((one) => one.done < facts.total);
@@ -246,7 +248,7 @@ function runningChanged(facts) {
   left.dataset.due = facts.left_s == null ? "" : performance.now() + facts.left_s * 1000;
   row.append(left);
   tickClock();
-  if (next >= 0) say(STAGE_WORDS[facts.stages[next].name] || facts.stages[next].name);
+  if (next >= 0 && facts.total === 1) say(STAGE_WORDS[facts.stages[next].name] || facts.stages[next].name);
 }
 
 function tickClock() {

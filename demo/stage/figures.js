@@ -42,7 +42,7 @@ function focusLater() {
   clearTimeout(focusTimer);
   focusTimer = setTimeout(() => {
     if (!figuresSeen || !S.answer || S.k === null) return;
-    const wish = [S.answer.token, S.answer.times.length, S.k].join(" ");
+    const wish = [S.answer.token, S.answer.version, S.k].join(" ");
     if (wish === focused && plotOverTime()) return;
     focused = wish;
     trigger("focus_time", { answer: S.answer.token, k: S.k });

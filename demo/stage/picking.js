@@ -59,6 +59,7 @@ function describeStage() {
   const words = "Frame " + S.index + " of " + S.clip.title + ", " + secondsOf(S.index).toFixed(3) + " seconds.";
   const time = timeNow();
   if (!time) return words + " No answer on this frame.";
-  const has = time.medvlm.box ? "MedVLM has a box." : "MedVLM has no box.";
+  const without = { written: "MedVLM has no box.", writing: "MedVLM is still writing.", stopped: "MedVLM was not asked." };
+  const has = time.medvlm.box ? "MedVLM has a box." : without[time.medvlm.state];
   return words + " RefineRank score " + figure(time.refinerank.score, 2) + ". " + has;
 }

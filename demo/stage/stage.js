@@ -92,31 +92,52 @@ function uploadOption(clip) {
   }
 }
 
+// An answer, or more of the one that is on the screen: what is looked at then stays as it is.
 function answerArrived() {
   const answer = plain(props.answer);
+  const old = S.answer;
   S.answer = answer && S.clip && answer.clip === S.clip.token ? answer : null;
-  S.pools.clear();
-  S.maps.clear();
-  S.k = null;
-  S.selected = null;
+  const grown = Boolean(old && S.answer && old.token === S.answer.token);
+  if (!grown) {
+    S.pools.clear();
+    S.maps.clear();
+    S.k = null;
+    S.selected = null;
+  }
   if (S.answer) {
     S.answer.byFrame = new Map();
     S.answer.times.forEach((time) => {
       if (!S.answer.byFrame.has(time.frame)) S.answer.byFrame.set(time.frame, time.k);
     });
-    if (S.answer.pool) S.pools.set(S.answer.first, S.answer.pool);
-    $("question").value = S.answer.text;
-    readQuestion();
-    if (S.answer.warnings.length) note(S.answer.warnings.join(" "), "warning");
-    say("Answer to: " + S.answer.text + ". " + S.answer.times[S.answer.first].why);
+    if (S.answer.pool && !S.pools.has(S.answer.first)) S.pools.set(S.answer.first, S.answer.pool);
+    if (!grown) questionShown();
+    const warnings = S.answer.warnings.join(" ");
+    if (warnings && !(grown && warnings === old.warnings.join(" "))) note(warnings, "warning");
+    if (grown) say(grownWords(old));
+    else say("Answer to: " + S.answer.text + ". " + S.answer.times[S.answer.first].why);
   }
   layersChanged();
-  timeArrived();
+  timeArrived(grown);
 }
 
-function timeArrived() {
+// The box shows what was asked, unless other words were typed meanwhile.
+function questionShown() {
+  if (S.busy && $("question").value.trim() !== A.asked) return;
+  $("question").value = S.answer.text;
+  readQuestion();
+}
+
+function grownWords(old) {
+  const more = S.answer.times.length - old.times.length;
+  if (more) return S.answer.times.length + " of " + A.total + " times are answered.";
+  const now = S.k === null ? null : S.answer.times[S.k];
+  if (!now || now.medvlm.state !== "written" || old.times[now.k].medvlm.state === "written") return "";
+  return now.medvlm.box ? "The MedVLM has written a box." : "The MedVLM has written no box.";
+}
+
+function timeArrived(grown) {
   const here = S.answer ? S.answer.byFrame.get(S.index) : undefined;
-  if (here !== undefined) S.k = null;
+  if (here !== undefined && !(grown && here === S.k)) S.k = null;
   setTime(here === undefined ? null : here);
   inspectorChanged();
   stripChanged();
@@ -162,13 +183,16 @@ let clipShown = null;
 let answerShown = "";
 
 function answerMaybe() {
-  const token = props.answer ? props.answer.token + "/" + props.answer.times.length : "";
-  if (token === answerShown) return;
-  answerShown = token;
+  const token = props.answer ? props.answer.token : "";
+  const shown = props.answer ? token + " " + props.answer.version : "";
+  if (shown === answerShown) return;
+  const grown = Boolean(token) && answerShown.startsWith(token + " ");
+  answerShown = shown;
   const fresh = S.busy || A.opening;
   A.opening = false;
   answerArrived();
-  if (S.answer && S.k === null && (fresh || !S.clip.link)) go(S.answer.times[S.answer.first].frame);
+  focusLater();
+  if (!grown && S.answer && S.k === null && (fresh || !S.clip.link)) go(S.answer.times[S.answer.first].frame);
   stageMoved();
 }
 

@@ -56,13 +56,15 @@ function stripChanged() {
     const missing = panel.querySelector(".nobox");
     verdict.replaceChildren();
     const box = time ? time[method.name].box : null;
-    missing.textContent = time && !box ? "no box" : "";
+    const writing = time && method.name === "medvlm" ? time.medvlm.state : "written";
+    missing.textContent = time && !box ? { written: "no box", writing: "still writing", stopped: "not asked" }[writing] : "";
+    missing.dataset.state = writing;
     const words = time ? verdictWords(method.name, time) : "";
     const iou = time && time.iou ? time.iou[method.name] : undefined;
     verdict.append(make("span", "", words));
-    panel.querySelector(".iou").textContent = iou === undefined ? "" : "IoU " + figure(iou, 2);
-    if (time && method.name === "medvlm") verdict.append(wordsButton(time));
-    const label = method.title + ": " + (time ? (box ? "" : "no box. ") + words : "no answer on this frame");
+    panel.querySelector(".iou").textContent = iou === undefined || writing !== "written" ? "" : "IoU " + figure(iou, 2);
+    if (time && method.name === "medvlm" && writing === "written") verdict.append(wordsButton(time));
+    const label = method.title + ": " + (time ? (box ? "" : missing.textContent + ". ") + words : "no answer on this frame");
     panel.querySelector("canvas").setAttribute("aria-label", label);
   }
 }
@@ -72,6 +74,8 @@ function verdictWords(name, time) {
   if (name === "detector") {
     return time.detector.confidence === null ? "nothing found: fixed anchor" : "confidence " + figure(time.detector.confidence, 2);
   }
+  if (time.medvlm.state === "writing") return "writes after the boxes";
+  if (time.medvlm.state === "stopped") return "stopped before it wrote";
   return time.medvlm.box ? "wrote a box" : "wrote no box";
 }
 

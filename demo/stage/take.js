@@ -129,7 +129,6 @@ function askName(words) {
 }
 
 function wireTake() {
-  $("enqueue").hidden = !props.reviewing;
   $("enqueue").addEventListener("click", enqueueAnswer);
   for (const button of element.querySelectorAll("[data-take]")) {
     button.addEventListener("click", () => takeAway(button.dataset.take));

@@ -155,3 +155,11 @@ def state(page: Any, expression: str) -> Any:
 def part(name: str) -> str:
     """Selector of a named part of the stage."""
     return f'[data-id="{name}"]'
+
+
+def ask(page: Any, text: str) -> None:
+    """Type a question, ask it, wait for its answer."""
+    page.fill(part("question"), text)
+    page.click(part("go"))
+    wait_for(page, "r.dataset.busy === 'yes'")
+    wait_for(page, f"r.dataset.busy === 'no' && r.stage.answer.text === {json.dumps(text)}")
