@@ -15,6 +15,7 @@ from transformers.modeling_outputs import BaseModelOutputWithPooling
 from refinerank_core.errors import ModelError, WeightsError
 from refinerank_core.models import prompts
 from refinerank_core.models.batches import Batches, memory_of
+from refinerank_core.models.drafts import Drafts
 from refinerank_core.models.feature_store import FeatureStore
 from refinerank_core.models.greedy import write_greedily
 from refinerank_core.models.loading import load_strictly, quantisation, weights_id
@@ -130,6 +131,7 @@ class QwenMedVLM:
         self._seeing = Batches(settings.batch, memory, what="frames")
         self._reading = Batches(settings.batch, memory, what="prompts")
         self._store: FeatureStore[VisionFeatures] = FeatureStore(settings.cache_bytes)
+        self._drafts = Drafts()
         self._lock = RLock()
 
     @property
@@ -391,7 +393,12 @@ class QwenMedVLM:
         told = self._model.generation_config.eos_token_id
         told = tokenizer.eos_token_id if told is None else told
         ends = frozenset(told if isinstance(told, list) else [told])
-        written = write_greedily(self._model, inputs, limit=limit, ends=ends)
+        ids = inputs["input_ids"][0]
+        kinds = inputs.get("mm_token_type_ids")
+        words = ids.tolist() if kinds is None else ids[kinds[0] == 0].tolist()
+        written = write_greedily(
+            self._model, inputs, limit=limit, ends=ends, words=words, drafts=self._drafts
+        )
         text: str = tokenizer.decode(written, skip_special_tokens=True)
         return text.strip(), written[-1] not in ends
 

@@ -14,6 +14,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from transformers.vision_utils import get_vision_position_ids
 
+from refinerank_core.models.text_layers import for_all_heads, heads_of, layer_end, turned
+
 
 def vision_angles(visual: Any, grid_hw: tuple[int, int]) -> tuple[Tensor, Tensor]:
     """Return the rotary (P, head) cosines and sines of one picture's patches."""
@@ -56,16 +58,9 @@ def _vision_attention(attention: Any, states: Tensor, angles: tuple[Tensor, Tens
     heads = attention.num_heads
     qkv = attention.qkv(states).reshape(count, length, 3, heads, width // heads)
     query, key, value = qkv.permute(2, 0, 3, 1, 4).unbind(0)
-    mixed = F.scaled_dot_product_attention(_turned(query, angles), _turned(key, angles), value)
+    mixed = F.scaled_dot_product_attention(turned(query, angles), turned(key, angles), value)
     joined: Tensor = attention.proj(mixed.transpose(1, 2).reshape(count, length, width))
     return joined
-
-
-def _turned(states: Tensor, angles: tuple[Tensor, Tensor]) -> Tensor:
-    """Turn (..., L, head) states by rotary angles that broadcast against them."""
-    cosines, sines = angles
-    first, second = states.chunk(2, dim=-1)
-    return states * cosines + torch.cat((-second, first), dim=-1) * sines
 
 
 def read(
@@ -102,54 +97,27 @@ def read(
         own = torch.ones(length, length, dtype=torch.bool).tril()
         mask = torch.cat((torch.ones(length, shared, dtype=torch.bool), own), dim=1)
     for number, layer in enumerate(language.layers):
-        query, key, value = _text_heads(layer, states, angles)
+        query, key, value = heads_of(layer, states, angles)
         mixed = F.scaled_dot_product_attention(
-            query, _for_all_heads(layer, key), _for_all_heads(layer, value), is_causal=True
+            query, for_all_heads(layer, key), for_all_heads(layer, value), is_causal=True
         )
         if tails is not None and tail_angles is not None:
-            tail_query, own_key, own_value = _text_heads(layer, tails, tail_angles)
+            tail_query, own_key, own_value = heads_of(layer, tails, tail_angles)
             branches = len(tails) // count
             keys = torch.cat((key.repeat_interleave(branches, dim=0), own_key), dim=2)
-            keys = _for_all_heads(layer, keys)
+            keys = for_all_heads(layer, keys)
             if watched is not None and number in watched:
                 watched[number] = (tail_query, keys)
             values = torch.cat((value.repeat_interleave(branches, dim=0), own_value), dim=2)
             tail_mixed = F.scaled_dot_product_attention(
                 tail_query,
                 keys,
-                _for_all_heads(layer, values),
+                for_all_heads(layer, values),
                 attn_mask=mask,
             )
-            tails = _layer_end(layer, tails, tail_mixed)
-        states = _layer_end(layer, states, mixed)
+            tails = layer_end(layer, tails, tail_mixed)
+        states = layer_end(layer, states, mixed)
     states = language.norm(states)
     if tails is None or segments is None:
         return states, None
     return states, language.norm(tails).reshape(segments.shape)
-
-
-def _text_heads(
-    layer: Any, states: Tensor, angles: tuple[Tensor, Tensor]
-) -> tuple[Tensor, Tensor, Tensor]:
-    attention = layer.self_attn
-    normed = layer.input_layernorm(states)
-    count, length, _ = states.shape
-    query, key, value = (
-        projection(normed).reshape(count, length, -1, attention.head_dim).transpose(1, 2)
-        for projection in (attention.q_proj, attention.k_proj, attention.v_proj)
-    )
-    cosines, sines = (part[:, None] for part in angles)
-    return _turned(query, (cosines, sines)), _turned(key, (cosines, sines)), value
-
-
-def _for_all_heads(layer: Any, states: Tensor) -> Tensor:
-    """Repeat each key head for the query heads that share it."""
-    return states.repeat_interleave(int(layer.self_attn.num_key_value_groups), dim=1)
-
-
-def _layer_end(layer: Any, states: Tensor, mixed: Tensor) -> Tensor:
-    count, _, length, _ = mixed.shape
-    joined = mixed.transpose(1, 2).reshape(count, length, -1)
-    states = states + layer.self_attn.o_proj(joined)
-    ended: Tensor = states + layer.mlp(layer.post_attention_layernorm(states))
-    return ended
