@@ -217,20 +217,28 @@ def predictions(cache: FeatureCache, chosen: dict[str, Corners]) -> list[dict[st
 
 
 def cache_scores(net: RefineNet, cache: FeatureCache) -> dict[str, dict[str, float]]:
-    """Strict mIoU of RefineRank and of both oracles on the annotated examples of a cache.
+    """Strict mIoU of the methods and of both oracles on the annotated examples of a cache.
 
     Returns:
-        refinerank, original (best box of the pool), joint (best original or refined box):
+        refinerank, original (best box of the pool), joint (best original or refined box),
+        medvlm_groundingdino, and medvlm where the cache keeps direct answers:
         data set -> mIoU, and "average".
     """
-    tables: dict[str, dict[str, float]] = {"refinerank": {}, "original": {}, "joint": {}}
-    for features, labels in annotated_sets([cache]):
+    tables: dict[str, dict[str, float]] = {}
+    for one, (features, labels) in zip(cache.sets, annotated_sets([cache]), strict=True):
         require_fit(net, features)
         found: list[Outcome] = outcomes(net, features)
         original, joint = oracle(found, labels)
-        columns = (iou(chosen_boxes(found), labels.boxes), original, joint)
-        for table, values in zip(tables.values(), columns, strict=True):
-            table[features.dataset] = row_mean(values, features.rows)
+        columns = {
+            "refinerank": iou(chosen_boxes(found), labels.boxes),
+            "original": original,
+            "joint": joint,
+            "medvlm_groundingdino": iou(features.boxes[:, 0], labels.boxes),
+        }
+        if one.direct is not None:
+            columns["medvlm"] = iou(one.direct[one.annotated_places()], labels.boxes)
+        for name, values in columns.items():
+            tables.setdefault(name, {})[features.dataset] = row_mean(values, features.rows)
     return {name: with_average(table) for name, table in tables.items()}
 
 
@@ -277,10 +285,7 @@ def with_average(scores: dict[str, float]) -> dict[str, float]:
 
 def _annotated_examples(one: CachedSet) -> list[CachedExample]:
     """The examples behind `CachedSet.annotated`, in its order."""
-    if one.labels is None:
-        return []
-    known = ~np.isnan(one.labels.boxes).any(axis=1)
-    return [example for example, real in zip(one.examples, known, strict=True) if real]
+    return [one.examples[place] for place in one.annotated_places()]
 
 
 def _name(example: CachedExample) -> str:

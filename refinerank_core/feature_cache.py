@@ -2,6 +2,7 @@
 
 FOLDER/manifest.json   which row, time and frame each example is, and where it lies
 FOLDER/labels.json     annotated boxes, one entry an example; absent for rows without any
+FOLDER/answers.json    the MedVLM's own boxes, likewise; absent unless they were asked for
 FOLDER/shards/         the features
 """
 
@@ -21,6 +22,7 @@ from refinerank_core.feature_shards import Shard, open_shard
 
 SCHEMA = "refinerank-features-1"
 MANIFEST, LABELS, SHARDS = "manifest.json", "labels.json", "shards"
+DIRECT = "answers.json"
 _NO_LABEL = (np.nan,) * 4
 
 
@@ -59,11 +61,14 @@ class CachedSet:
         examples: what they are.
         features: of them, regions read from disk when asked for.
         labels: (E, 4) boxes, NaN where a time is not annotated; None without answers.
+        direct: (E, 4) float32, the MedVLM's own boxes in pixels, NaN where it gave none; None
+            where they were not asked for.
     """
 
     examples: tuple[CachedExample, ...]
     features: FeatureSet
     labels: Labels | None
+    direct: np.ndarray | None = None
 
     def annotated(self) -> tuple[FeatureSet, Labels]:
         """The examples that have an answer.
@@ -71,16 +76,21 @@ class CachedSet:
         Raises:
             RefineRankError: there is none.
         """
-        known = self.labels is not None and ~np.isnan(self.labels.boxes).any(axis=1)
-        if self.labels is None or not np.any(known):
+        places = self.annotated_places()
+        if self.labels is None or not len(places):
             raise RefineRankError(
                 f"{self.features.dataset}: the cached rows have no annotation. "
                 "Build the cache from annotated rows."
             )
-        places = np.flatnonzero(known)
         if len(places) == len(self.examples):
             return self.features, self.labels
         return self.features.subset(places), Labels(self.labels.boxes[places])
+
+    def annotated_places(self) -> np.ndarray:
+        """Places of the examples that have an answer."""
+        if self.labels is None:
+            return np.zeros(0, np.int64)
+        return np.flatnonzero(~np.isnan(self.labels.boxes).any(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,13 +189,16 @@ def open_cache(folder: Path) -> FeatureCache:
     if not examples:
         raise RefineRankError(f"{folder.name}: the cache holds no example.")
     shards = {name: open_shard(folder / SHARDS / name) for name in {one.shard for one in examples}}
-    boxes = _labels(folder, str(manifest.get("digest")), len(examples))
+    digest = str(manifest.get("digest"))
+    boxes = _boxes(folder / LABELS, digest, len(examples))
+    direct = _boxes(folder / DIRECT, digest, len(examples))
     sets = []
     for dataset in sorted({one.dataset for one in examples}):
         places = [k for k, one in enumerate(examples) if one.dataset == dataset]
         mine = tuple(examples[place] for place in places)
-        features = _feature_set(dataset, mine, shards, str(manifest["digest"]))
-        sets.append(CachedSet(mine, features, None if boxes is None else Labels(boxes[places])))
+        features = _feature_set(dataset, mine, shards, digest)
+        labels = None if boxes is None else Labels(boxes[places])
+        sets.append(CachedSet(mine, features, labels, None if direct is None else direct[places]))
     return FeatureCache(manifest, tuple(sets))
 
 
@@ -198,15 +211,15 @@ def _read_json(path: Path) -> Any:
         ) from error
 
 
-def _labels(folder: Path, digest: str, count: int) -> np.ndarray | None:
+def _boxes(path: Path, digest: str, count: int) -> np.ndarray | None:
     """(count, 4) float32 boxes, NaN where there is none; None without a file."""
-    path = folder / LABELS
     if not path.is_file():
         return None
     told = _read_json(path)
     boxes = told.get("boxes") if isinstance(told, dict) and told.get("digest") == digest else None
     if not isinstance(boxes, list) or len(boxes) != count:
-        raise RefineRankError(f"{folder.name}: {LABELS} is not of this cache. Build it again.")
+        name = path.parent.name
+        raise RefineRankError(f"{name}: {path.name} is not of this cache. Build it again.")
     return np.array([_NO_LABEL if box is None else box for box in boxes], np.float32)
 
 

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from refinerank_core.errors import RefineRankError
-from refinerank_core.feature_build import Chunk, Engine, compute_shard, settings_of
+from refinerank_core.feature_build import Compute, Engine, compute_shard
+from refinerank_core.feature_plan import Chunk, settings_of
 from refinerank_core.frozen_steps import Backbones
 
 Loader = Callable[[], Backbones]
@@ -59,19 +60,22 @@ def remote_settings(loader: Loader, *, gpus: float) -> dict[str, Any]:
 class ShardWorker:
     """One replica of the frozen models."""
 
-    def __init__(self, loader: Loader, folder: str) -> None:
+    def __init__(self, loader: Loader, folder: str, compute: Compute) -> None:
         self._backbones = loader()
         self._folder = Path(folder)
+        self._compute = compute
 
     def __call__(self, batch: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Compute the chunks of a batch; returns their sizes."""
         chunks: list[Chunk] = [pickle.loads(packed) for packed in batch["chunk"]]
         for chunk in chunks:
-            compute_shard(self._backbones, chunk, self._folder)
+            self._compute(self._backbones, chunk, self._folder)
         return {"done": np.array([len(chunk) for chunk in chunks])}
 
 
-def ray_engine(loader: Loader, *, workers: int, gpus: float) -> Engine:
+def ray_engine(
+    loader: Loader, *, workers: int, gpus: float, compute: Compute = compute_shard
+) -> Engine:
     """Compute the chunks on workers, each with one replica and this many cards."""
 
     def run(chunks: Sequence[Chunk], folder: Path) -> Iterator[int]:
@@ -82,7 +86,7 @@ def ray_engine(loader: Loader, *, workers: int, gpus: float) -> Engine:
         items = ray.data.from_items(packed, override_num_blocks=len(chunks))
         done = items.map_batches(
             ShardWorker,
-            fn_constructor_args=(loader, str(folder.absolute())),
+            fn_constructor_args=(loader, str(folder.absolute()), compute),
             batch_size=1,
             concurrency=min(workers, len(chunks)),
             num_cpus=1,

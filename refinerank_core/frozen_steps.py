@@ -20,7 +20,7 @@ from refinerank_core.models.protocols import Detector, Encoding, MedVLM
 from refinerank_core.profiles import Profile
 from refinerank_core.question import parse_question
 from refinerank_core.refinenet import region_features
-from refinerank_core.structures import CandidatePool, Float32, Frame, Query
+from refinerank_core.structures import CandidatePool, Float32, Frame, Query, Question
 
 if TYPE_CHECKING:
     import torch
@@ -119,17 +119,30 @@ def ask_frozen(
     ]
 
     def answers() -> Float32:
-        written = backbones.medvlm.answer(frames, times, question.text, video_key)
-        boxes, _ = direct_answers(
-            written.text,
-            times,
-            space=profile.medvlm.coordinates,
-            resized_wh=encodings[0].vision.resized_wh,
-            frame_wh=frames[0].size_wh,
-        )
-        return np.array([NO_BOX if box is None else box for box in boxes], np.float32)
+        return direct_boxes(backbones, question, frames, times, video_key=video_key)[0]
 
     return FrozenResult(examples, query, answers)
+
+
+def direct_boxes(
+    backbones: Backbones,
+    question: Question,
+    frames: Sequence[Frame],
+    times_s: Sequence[float],
+    *,
+    video_key: str,
+) -> tuple[Float32, str]:
+    """The MedVLM's own answer: (T, 4) float32 in pixels, NaN where it gives none, and its words."""
+    written = backbones.medvlm.answer(frames, times_s, question.text, video_key)
+    vision = backbones.medvlm.see(frames[:1], video_key)[0]
+    boxes, _ = direct_answers(
+        written.text,
+        times_s,
+        space=backbones.profile.medvlm.coordinates,
+        resized_wh=vision.resized_wh,
+        frame_wh=frames[0].size_wh,
+    )
+    return np.array([NO_BOX if box is None else box for box in boxes], np.float32), written.text
 
 
 def _example(

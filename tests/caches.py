@@ -10,13 +10,8 @@ import cv2
 import numpy as np
 import torch
 
-from refinerank_core.feature_build import (
-    SHARD_EXAMPLES,
-    Engine,
-    build_cache,
-    local_engine,
-    settings_of,
-)
+from refinerank_core.feature_build import AnswerBuild, Engine, build_cache, local_engine
+from refinerank_core.feature_plan import SHARD_EXAMPLES, settings_of
 from refinerank_core.formats.medvidbench_rows import read_question_rows
 from refinerank_core.formats.medvidbench_space import convention_of, to_canvas
 from refinerank_core.frozen_steps import Backbones
@@ -164,6 +159,7 @@ def cache(
     backbones: Backbones | None = None,
     engine: Engine | None = None,
     shard_examples: int = SHARD_EXAMPLES,
+    answers: AnswerBuild | None = None,
 ) -> dict[str, Any]:
     """Build a cache of some rows with the fake models."""
     models = backbones or fake_backbones()
@@ -176,4 +172,5 @@ def cache(
         inter_block=PROFILE.refinenet.inter_block,
         engine=engine or local_engine(models),
         shard_examples=shard_examples,
+        answers=answers,
     )

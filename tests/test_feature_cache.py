@@ -3,6 +3,7 @@
 import importlib.util
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import cv2
@@ -10,12 +11,15 @@ import numpy as np
 import pytest
 
 from refinerank_core.errors import FormatError, ModelError, RefineRankError
-from refinerank_core.feature_build import Chunk, local_engine
+from refinerank_core.feature_answers import compute_answer
+from refinerank_core.feature_build import AnswerBuild, local_engine
 from refinerank_core.feature_cache import LABELS, MANIFEST, SHARDS, CachedRegions, open_cache
+from refinerank_core.feature_plan import Chunk
 from refinerank_core.feature_sets import Example
 from refinerank_core.feature_shards import open_shard, write_shard
 from refinerank_core.frame_folder import read_picture
 from refinerank_core.frozen_steps import ask_frozen
+from refinerank_core.models.protocols import AnswerText
 from refinerank_core.structures import Frame
 from tests.caches import FakeMedVLM, cache, fake_backbones, write_rows
 
@@ -227,6 +231,45 @@ def test_a_feature_too_large_for_float16_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(ModelError, match="too large"):
         write_shard(tmp_path, ["k"], [large])
+
+
+class Speaking(FakeMedVLM):
+    """Answers each time but the first with one box, in thousand-free pixels of the frame."""
+
+    spoken = 0
+
+    def answer(
+        self, frames: Sequence[Frame], times_s: Sequence[float], question: str, video_key: str
+    ) -> AnswerText:
+        self.spoken += 1
+        said = " ".join(f"{time_s:.1f} seconds: [10, 12, 40, 44]" for time_s in times_s[1:])
+        return AnswerText(said, False, ())
+
+
+def test_direct_answers_are_kept_once_and_leave_the_cache_as_it_was(tmp_path: Path) -> None:
+    rows = write_rows(tmp_path / "rows", VIDEOS)
+    models = replace(fake_backbones(), medvlm=Speaking())
+    plain = cache(rows, tmp_path / "cache", shard_examples=3)
+    speaking = AnswerBuild(local_engine(models, compute=compute_answer), models.profile)
+
+    manifest = cache(rows, tmp_path / "cache", answers=speaking, shard_examples=3)
+    spoken = models.medvlm.spoken  # type: ignore[attr-defined]
+    again = cache(rows, tmp_path / "cache", answers=speaking, shard_examples=3)
+
+    assert manifest["digest"] == plain["digest"] == again["digest"]
+    assert (manifest["computed"], spoken) == (0, 8)  # a question a word and video
+    assert models.medvlm.spoken == spoken  # type: ignore[attr-defined]
+    for one in open_cache(tmp_path / "cache").sets:
+        assert one.direct is not None
+        first = np.array([example.time_s == 0.0 for example in one.examples])
+        assert np.isnan(one.direct[first]).all()
+        assert (one.direct[~first] == (10, 12, 40, 44)).all()
+    assert all(one.direct is None for one in open_cache(_plain(rows, tmp_path / "plain")).sets)
+
+
+def _plain(rows: Path, out: Path) -> Path:
+    cache(rows, out)
+    return out
 
 
 @pytest.mark.skipif(

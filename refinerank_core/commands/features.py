@@ -37,6 +37,9 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
     build.add_argument("--workers", type=int, default=2, help="of --engine ray")
     build.add_argument("--gpus", type=float, default=0.0, help="cards of each worker, ray only")
     build.add_argument("--ray-address", help="a Ray cluster; without it Ray starts here")
+    build.add_argument(
+        "--answers", action="store_true", help="keep the MedVLM's direct answers too"
+    )
     build.set_defaults(run=run)
 
 
@@ -50,22 +53,27 @@ def load_backbones(profile: Profile, device: str) -> "Backbones":
 
 def run(args: argparse.Namespace) -> int:
     """Build; 1 when something of the rows could not be used."""
-    from refinerank_core.feature_build import Engine, build_cache, local_engine, settings_of
+    from refinerank_core.feature_answers import compute_answer
+    from refinerank_core.feature_build import AnswerBuild, Engine, build_cache, local_engine
+    from refinerank_core.feature_plan import settings_of
 
     data = args.data or args.rows.parent
     rows = read_question_rows(read_text(args.rows), data=data)
     profile = load_profile(args.profile)
     loader = partial(load_backbones, profile, args.device)
     engine: Engine
+    speaker: Engine
     if args.engine == "ray":
         from refinerank_core.feature_ray import ray_engine, remote_settings, start_ray
 
         start_ray(args.workers, args.ray_address)
         settings = remote_settings(loader, gpus=args.gpus)
-        engine = ray_engine(loader, workers=args.workers, gpus=args.gpus)
+        spread = partial(ray_engine, loader, workers=args.workers, gpus=args.gpus)
+        engine, speaker = spread(), spread(compute=compute_answer)
     else:
         backbones = loader()
         settings, engine = settings_of(backbones), local_engine(backbones)
+        speaker = local_engine(backbones, compute=compute_answer)
     with tqdm(desc="features", unit="example", file=sys.stderr, dynamic_ncols=True) as bar:
 
         def progress(done: int, total: int) -> None:
@@ -81,6 +89,7 @@ def run(args: argparse.Namespace) -> int:
             inter_block=profile.refinenet.inter_block,
             engine=engine,
             shard_examples=max(1, args.shard),
+            answers=AnswerBuild(speaker, profile) if args.answers else None,
             progress=progress,
         )
     return tell(manifest)
