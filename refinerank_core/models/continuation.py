@@ -7,34 +7,35 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from transformers import DynamicCache
 
 from refinerank_core.models.text_layers import heads_of, layer_end
 
 
 class Continuation:
-    """Reads tokens after a prompt, a few at a time, and can take the last ones back."""
+    """Reads a prompt, then tokens after it, a few at a time; the last ones can be taken back."""
 
     def __init__(self, model: Any, inputs: dict[str, Any], *, room: int) -> None:
         """Read the prompt.
 
         Args:
             model: a Qwen2_5_VLForConditionalGeneration.
-            inputs: of its forward pass, for one prompt: input_ids (1, P) and what goes with them.
+            inputs: of its forward pass, for one prompt: input_ids (1, P); where pictures stand in
+                it, also mm_encoder_outputs, mm_token_type_ids and what gives their places.
             room: tokens that can be read after the prompt.
         """
-        # Without a configuration the cache keeps every key, also where a window slides.
-        cache = DynamicCache()
-        whole, self._language = model.model, model.model.language_model
-        states = whole(**inputs, cache=cache, use_cache=True).last_hidden_state
-        self.prompt_state: Tensor = states[:, -1]
+        self._language = model.model.language_model
+        states, places = _embedded(model, inputs)
+        self._length = 0
+        self._next_place = places[0, 0, -1] + 1  # a picture takes fewer places than tokens
+        space = states.shape[1] + room
+        self._keys, self._values = [], []
+        for layer in self._language.layers:
+            attention = layer.self_attn
+            shape = (1, attention.num_key_value_heads, space, attention.head_dim)
+            self._keys.append(states.new_empty(shape))
+            self._values.append(states.new_empty(shape))
+        self.prompt_state = self._read(states, places)[-1:]
         """(1, D) last state of the prompt."""
-        self._length = int(inputs["input_ids"].shape[1])
-        self._shift = torch.zeros(1, dtype=torch.long, device=states.device)
-        if "mm_token_type_ids" in inputs:  # a picture takes fewer places than tokens
-            self._shift = whole.rope_deltas.reshape(1)
-        self._keys = [_with_room(layer.keys, room) for layer in cache.layers]
-        self._values = [_with_room(layer.values, room) for layer in cache.layers]
 
     def read(self, tokens: list[int]) -> Tensor:
         """(L, D) last states of L further tokens.
@@ -42,47 +43,64 @@ class Continuation:
         Raises:
             ValueError: there is no room for them.
         """
-        first, count = self._length, len(tokens)
-        last = first + count
+        device = self._next_place.device
+        states = self._language.embed_tokens(torch.tensor([tokens], device=device))
+        places = self._next_place + torch.arange(len(tokens), device=device)
+        self._next_place = self._next_place + len(tokens)
+        return self._read(states, places.reshape(1, 1, -1).expand(3, 1, -1))
+
+    def take_back(self, count: int) -> None:
+        """Forget the last tokens read, none of the prompt's."""
+        self._length -= count
+        self._next_place = self._next_place - count
+
+    def _read(self, states: Tensor, places: Tensor) -> Tensor:
+        """(L, D) last states from embeddings (1, L, D) and rotary places (3, 1, L)."""
+        first, last = self._length, self._length + states.shape[1]
         if last > self._keys[0].shape[2]:
-            raise ValueError(f"no room to read {count} tokens")
-        language, device = self._language, self._shift.device
-        states = language.embed_tokens(torch.tensor([tokens], device=device))
-        at = torch.arange(first, last, device=device)
-        angles = language.rotary_emb(states, (at + self._shift).reshape(1, 1, -1).expand(3, 1, -1))
-        for number, layer in enumerate(language.layers):
+            raise ValueError(f"no room to read {states.shape[1]} tokens")
+        angles = self._language.rotary_emb(states, places)
+        for number, layer in enumerate(self._language.layers):
             query, key, value = heads_of(layer, states, angles)
             keys, values = self._keys[number], self._values[number]
             keys[:, :, first:last], values[:, :, first:last] = key, value
+            mask = _may_see(first, last, layer.self_attn.sliding_window, states.device)
             mixed = F.scaled_dot_product_attention(
                 query,
                 keys[:, :, :last],
                 values[:, :, :last],
-                attn_mask=_may_see(at, last, layer.self_attn.sliding_window),
+                attn_mask=mask,
+                is_causal=mask is None and last - first > 1,
                 enable_gqa=True,
             )
             states = layer_end(layer, states, mixed)
         self._length = last
-        read: Tensor = language.norm(states)[0]
+        read: Tensor = self._language.norm(states)[0]
         return read
 
-    def take_back(self, count: int) -> None:
-        """Forget the last tokens read."""
-        self._length -= count
+
+def _embedded(model: Any, inputs: dict[str, Any]) -> tuple[Tensor, Tensor]:
+    """Embeddings (1, P, D) of a prompt with its pictures in place, and rotary places (3, 1, P)."""
+    ids: Tensor = inputs["input_ids"]
+    states = model.model.language_model.embed_tokens(ids)
+    if "mm_token_type_ids" not in inputs:
+        return states, torch.arange(ids.shape[1], device=ids.device).expand(3, 1, -1)
+    config = model.config
+    tokens = {"image": config.image_token_id, "video": config.video_token_id}
+    for kind, seen in inputs["mm_encoder_outputs"].items():
+        merged = torch.cat(seen.pooler_output).to(states.device, states.dtype)
+        states = states.masked_scatter((ids == tokens[kind])[..., None], merged)
+    told = ("mm_token_type_ids", "image_grid_thw", "video_grid_thw", "second_per_grid_ts")
+    places, _ = model.model.get_rope_index(ids, **{n: inputs[n] for n in told if n in inputs})
+    return states, places
 
 
-def _with_room(states: Tensor, room: int) -> Tensor:
-    """(1, key heads, P, head) states at the beginning of a buffer of P + room places."""
-    buffer = states.new_empty(*states.shape[:2], states.shape[2] + room, states.shape[3])
-    buffer[:, :, : states.shape[2]] = states
-    return buffer
-
-
-def _may_see(at: Tensor, last: int, window: int | None) -> Tensor | None:
-    """(L, last) which places tokens at these places may look at; None: at all of them."""
-    if window is None and len(at) == 1:
+def _may_see(first: int, last: int, window: int | None, device: torch.device) -> Tensor | None:
+    """(last - first, last) which places new tokens look at; None: all of them up to their own."""
+    count = last - first
+    if window is None and (count == 1 or first == 0):
         return None
-    places = torch.arange(last, device=at.device)
+    at, places = torch.arange(first, last, device=device), torch.arange(last, device=device)
     allowed = places <= at[:, None]
     if window is not None:
         allowed &= places > at[:, None] - window
