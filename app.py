@@ -7,16 +7,18 @@ import sys
 from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
-from demo import ui
+from demo import place, ui, zero_gpu
 from demo.identity import Identity
 from demo.review_services import Reviews
 from demo.services import Limits, ProfileCard, Services
 from demo.sessions import Sessions
 from refinerank_core.errors import RefineRankError
+from refinerank_core.fetch import fetch_missing
 from refinerank_core.grounding import Box
 from refinerank_core.pipeline import RefineRank
-from refinerank_core.profiles import DEFAULT_PROFILE, profile_names
+from refinerank_core.profiles import DEFAULT_PROFILE, load_profile, profile_names
 from refinerank_core.progress import STAGES, News
 from refinerank_core.responses import CAVEAT, ResponseMaps, as_arrays
 from refinerank_core.reviews.accounts import Accounts
@@ -24,7 +26,6 @@ from refinerank_core.reviews.database import DEFAULT_DATABASE
 from refinerank_core.reviews.store import Store
 from refinerank_core.video import Video, open_video
 
-SPACE_STORAGE = Path("/data")  # what a Space keeps when it has persistent storage
 SHOWN_TOGETHER = 4  # requested times that are ranked, and then shown, together
 SAMPLES = Path(__file__).resolve().parent / "assets" / "samples"
 
@@ -54,8 +55,9 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--mcp", action="store_true", help="offer the endpoints as MCP tools too")
     parser.add_argument(
         "--db",
-        default=os.environ.get("REFINERANK_DB", DEFAULT_DATABASE),
-        help="review database: a file, or a PostgreSQL URL (REFINERANK_DB)",
+        default=os.environ.get("REFINERANK_DB"),
+        help="review database: a file, or a PostgreSQL URL (REFINERANK_DB); else "
+        f"{DEFAULT_DATABASE}, which is in {place.STORAGE} on a Space that has storage",
     )
     parser.add_argument(
         "--auth", type=Path, help="file of reviewers with passwords; without a login one looks only"
@@ -63,6 +65,18 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--videos", type=Path, help="folder with the videos of imported cases")
     parser.add_argument("--check", action="store_true", help="build the page, serve nothing, stop")
     parser.add_argument("--samples", type=Path, default=SAMPLES, help="folder of bundled clips")
+    parser.add_argument(
+        "--uploads",
+        action=argparse.BooleanOptionalAction,
+        default=place.told(os.environ, "REFINERANK_UPLOADS", not place.on_space(os.environ)),
+        help="take visitors' own clips; on, but off on a Space (REFINERANK_UPLOADS=1 or 0)",
+    )
+    parser.add_argument(
+        "--fetch",
+        action=argparse.BooleanOptionalAction,
+        default=place.told(os.environ, "REFINERANK_FETCH", False),
+        help="first download what is missing of the profile, as on a Space (REFINERANK_FETCH=1)",
+    )
     parser.add_argument(
         "--max-upload-mb", type=int, default=Limits.upload_mb, help="largest upload"
     )
@@ -72,8 +86,15 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def wire(rank: RefineRank, samples: Path, limits: Limits) -> Services:
-    """What the screen may ask of loaded models. They answer one question at a time."""
+def wire(rank: RefineRank, samples: Path, limits: Limits, spaces: Any = None) -> Services:
+    """What the screen may ask of loaded models. They answer one question at a time.
+
+    Args:
+        rank: the loaded models.
+        samples: folder of bundled clips.
+        limits: of uploads.
+        spaces: the package that lends a card to each call, where ZeroGPU is on.
+    """
     busy = Lock()
     facts = rank.facts
 
@@ -93,6 +114,7 @@ def wire(rank: RefineRank, samples: Path, limits: Limits) -> Services:
         with busy:
             return rank.maps_at(video, frame_index, target)
 
+    lent = (ground, maps_at) if spaces is None else zero_gpu.lend(spaces, ground, maps_at)
     return Services(
         profile=ProfileCard(
             name=rank.profile.name,
@@ -109,44 +131,54 @@ def wire(rank: RefineRank, samples: Path, limits: Limits) -> Services:
         samples=samples,
         limits=limits,
         open_video=open_video,
-        ground=ground,
-        maps_at=maps_at,
+        ground=lent[0],
+        maps_at=lent[1],
         seen=rank.frames_in_cache,
         map_arrays=as_arrays,
     )
 
 
-def open_reviews(args: argparse.Namespace, environment: Mapping[str, str]) -> Reviews:
+def open_reviews(
+    args: argparse.Namespace, environment: Mapping[str, str], storage: Path = place.STORAGE
+) -> Reviews:
     """The review store and who may write to it.
 
     Args:
         args: the command line.
         environment: a Space sets SPACE_ID, and OAUTH_CLIENT_ID where its login is on.
+        storage: what a Space keeps, where it has persistent storage.
 
     Raises:
         StoreError: the database or the file of reviewers cannot be used.
     """
-    on_space = "SPACE_ID" in environment
     if args.auth is not None:
         identity = Identity("accounts", Accounts.load(args.auth))
     else:
-        identity = Identity("hub" if on_space and "OAUTH_CLIENT_ID" in environment else "open")
-    place = str(args.db)
-    kept = "://" in place or Path(place).resolve().is_relative_to(SPACE_STORAGE)
-    return Reviews(Store(place), identity, ephemeral=on_space and not kept, videos=args.videos)
+        by_hub = place.on_space(environment) and "OAUTH_CLIENT_ID" in environment
+        identity = Identity("hub" if by_hub else "open")
+    database, lasts = place.database(args.db, environment, storage)
+    return Reviews(Store(database), identity, ephemeral=not lasts, videos=args.videos)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Serve until stopped. 0 stopped, 1 a RefineRankError, 2 a wrong command line (argparse)."""
     args = build_parser().parse_args(argv)
     try:
+        spaces = zero_gpu.package(os.environ)  # before anything touches CUDA
         reviews = open_reviews(args, os.environ)
-        rank = RefineRank.load(args.profile, device=args.device)
+        profile = load_profile(args.profile)
+        if spaces is not None:
+            zero_gpu.refuse_compiled(profile.medvlm.compile)
+        if args.fetch:
+            fetch_missing(profile, told=lambda line: print(f"refinerank: {line}", flush=True))
+        rank = RefineRank.load(profile, device=args.device)
     except RefineRankError as error:
         print(f"refinerank: {error}", file=sys.stderr)
         return 1
-    limits = Limits(upload_mb=args.max_upload_mb, duration_s=args.max_upload_s)
-    services = wire(rank, args.samples, limits)
+    limits = Limits(
+        upload_mb=args.max_upload_mb, duration_s=args.max_upload_s, uploads=args.uploads
+    )
+    services = wire(rank, args.samples, limits, spaces)
     sessions = Sessions(services)
     if args.check:
         ui.build(services, sessions, reviews)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -85,6 +86,9 @@ class Explore:
     def on_upload(self, event: gr.EventData, request: gr.Request) -> gr.HTML:
         """A clip of the visitor's own."""
         path = uploaded_file(event_ask(UploadAsk, event).path)
+        if not self._services.limits.uploads:
+            path.unlink()
+            raise VideoError("Uploads are off here. Run the app yourself to ask about your videos.")
         clip = self._sessions.add_upload(self._session(request), path)
         return gr.HTML(**self._shown(clip, Link()))
 
@@ -189,14 +193,14 @@ def build(
     sessions: Sessions,
     frames: FrameImages,
     blocks: gr.Blocks,
-    enqueue: Callable[[Any], Facts] | None,
+    reviewing: Sequence[Callable[[Any], Facts]],
 ) -> gr.HTML:
     """Lay out the tab in the open Blocks and wire it.
 
     Args:
         services, sessions, frames: what it needs.
         blocks: open.
-        enqueue: puts an answer into the review queue; None where there is none.
+        reviewing: review_enqueue and reviewed, served to the stage; empty: without reviews.
 
     Returns:
         The stage, so that other tabs can show a case on it.
@@ -206,12 +210,12 @@ def build(
     look = Lookup(services, sessions, frames, pace)
     served = [look.frame, look.pool, look.maps, look.read, look.shots, look.take]
     view = stage(
-        [answered(one) for one in (*served, *filter(None, [enqueue]))],
-        reviewing=enqueue is not None,
+        [answered(one) for one in (*served, *reviewing)],
+        reviewing=bool(reviewing),
         profile=present.profile_facts(services.profile),
         stages=list(services.stages),
         caveat=services.caveat,
-        limits={"upload_mb": services.limits.upload_mb, "duration_s": services.limits.duration_s},
+        limits=asdict(services.limits),
     )
     with gr.Accordion("Figures", open=True, elem_id="figures"):
         with gr.Row():

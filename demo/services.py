@@ -46,12 +46,21 @@ class ProfileCard:
         return "PHANTOM MODELS" if self.phantom else ""
 
 
+_CASES_MB = 32
+
+
 @dataclass(frozen=True)
 class Limits:
-    """What an upload may be."""
+    """What an upload may be; uploads False takes no clips."""
 
     upload_mb: int = 500
     duration_s: float = 7200.0
+    uploads: bool = True
+
+    @property
+    def largest_mb(self) -> int:
+        """The largest file that is let in: a clip, else a file of cases to review."""
+        return self.upload_mb if self.uploads else min(self.upload_mb, _CASES_MB)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import gradio as gr
 from demo import api, explore, findings_page, review_page
 from demo.findings_desk import FindingsDesk
 from demo.frames import FrameImages
+from demo.human import Human
 from demo.review_desk import ReviewDesk
 from demo.review_files import ReviewFiles
 from demo.review_services import Reviews
@@ -29,7 +30,7 @@ def build(services: Services, sessions: Sessions, reviews: Reviews | None = None
     frames = FrameImages()
     with gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True) as blocks:
         if reviews is None:
-            explore.build(services, sessions, frames, blocks, None)
+            explore.build(services, sessions, frames, blocks, ())
         else:
             _tabs(services, sessions, reviews, frames, blocks)
         api.build(api.Api(services, sessions, frames))
@@ -48,7 +49,9 @@ def _tabs(
     files = ReviewFiles(reviews, sessions)
     with gr.Tabs(elem_id="tabs") as tabs:
         with gr.Tab("Explore", id="explore", elem_id="tab-explore"):
-            view = explore.build(services, sessions, frames, blocks, files.review_enqueue)
+            human = Human(reviews.store, sessions)
+            asked = (files.review_enqueue, human.reviewed)
+            view = explore.build(services, sessions, frames, blocks, asked)
         with gr.Tab("Review", id="review", elem_id="tab-review"):
             review_page.build(reviews, ReviewDesk(reviews, shelf, frames), files, blocks)
         with gr.Tab("Failures", id="failures", elem_id="tab-failures"):
@@ -65,6 +68,6 @@ def launch_settings(services: Services) -> dict[str, Any]:
         "js": _TABS_JS.read_text(encoding="utf-8"),
         "footer_links": [],
         "allowed_paths": [],
-        "max_file_size": services.limits.upload_mb * 2**20,
+        "max_file_size": services.limits.largest_mb * 2**20,
         "show_error": False,
     }

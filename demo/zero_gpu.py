@@ -9,18 +9,26 @@ Of a fault other than its own, only the class name comes back: ours travel as da
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from refinerank_core.errors import ModelError, RefineRankError
+from refinerank_core.errors import ModelError, QuestionError, RefineRankError
 from refinerank_core.grounding import Box
+from refinerank_core.question import parse_question
 from refinerank_core.video import Video, open_video
+
+if TYPE_CHECKING:
+    from refinerank_core.progress import News
+    from refinerank_core.responses import ResponseMaps
+
+Ground = Callable[[Video, str, Sequence[float] | None, float, bool], Generator["News"]]
+Maps = Callable[[Video, int, Box], "ResponseMaps"]
 
 AskT = TypeVar("AskT")
 NewsT = TypeVar("NewsT")
@@ -83,15 +91,66 @@ def package(environment: Mapping[str, str]) -> Any:
     return import_module("spaces")
 
 
+def refuse_compiled(compiled: bool) -> None:
+    """Refuse a profile whose model is compiled while it answers.
+
+    Raises:
+        ModelError: it is; each process would compile it anew, which ZeroGPU does not support.
+    """
+    if compiled:
+        raise ModelError("ZeroGPU runs no compiled models. Set medvlm.compile to false.")
+
+
 def seconds_for(ask: GroundAsk | MapsAsk) -> int:
     """Seconds of the card to ask for: more times, more seconds."""
-    count = ask.count if isinstance(ask, GroundAsk) else 1
-    return min(_MOST_S, round(_START_S + _EACH_S * count))
+    return round(_START_S + _EACH_S * (ask.count if isinstance(ask, GroundAsk) else 1))
+
+
+MOST_TIMES = int((_MOST_S - _START_S) / _EACH_S)
+"""Requested times that a card is lent for at once."""
+
+
+def lend(spaces: Any, ground: Ground, maps_at: Maps) -> tuple[Ground, Maps]:
+    """The two services that touch the card, each call of them with a card that is lent for it.
+
+    Args:
+        spaces: what `package` gave.
+        ground, maps_at: the services as they are where a card is always there; they run in the
+            other process.
+    """
+
+    def work(ask: GroundAsk | MapsAsk) -> Generator[Any]:
+        video = opened(ask.video)
+        if isinstance(ask, GroundAsk):
+            yield from ground(video, ask.question, ask.times, ask.current_s, ask.smooth)
+        else:
+            yield maps_at(video, ask.frame_index, ask.target)
+
+    run = on_card(spaces, work, seconds_for)
+
+    def lent_ground(
+        video: Video, question: str, times: Sequence[float] | None, current_s: float, smooth: bool
+    ) -> Generator[News]:
+        asked = tuple(times) if times is not None else None
+        count = len(asked or parse_question(question, duration_s=video.duration_s).requested_s) or 1
+        if count > MOST_TIMES:
+            raise QuestionError(
+                f"The question asks for {count} times; this Space lends its card for {MOST_TIMES} "
+                "at once. Ask for fewer."
+            )
+        return run(GroundAsk(video.path, question, asked, current_s, smooth, count))
+
+    def lent_maps(video: Video, frame_index: int, target: Box) -> ResponseMaps:
+        (maps,) = run(MapsAsk(video.path, frame_index, target))
+        found: ResponseMaps = maps
+        return found
+
+    return lent_ground, lent_maps
 
 
 def on_card(
-    spaces: Any, work: Callable[[AskT], Iterator[NewsT]], seconds: Callable[[AskT], int]
-) -> Callable[[AskT], Iterator[NewsT]]:
+    spaces: Any, work: Callable[[AskT], Generator[NewsT]], seconds: Callable[[AskT], int]
+) -> Callable[[AskT], Generator[NewsT]]:
     """A generator that runs where the card is and streams here.
 
     One decorated function for all that touches the card: each has processes of its own, and what
@@ -103,7 +162,7 @@ def on_card(
         seconds: of the card that an ask needs at most.
     """
 
-    def guarded(ask: AskT) -> Iterator[NewsT | _Fault]:
+    def guarded(ask: AskT) -> Generator[NewsT | _Fault]:
         try:
             yield from work(ask)
         except RefineRankError as error:
@@ -111,7 +170,7 @@ def on_card(
 
     lent = spaces.GPU(duration=seconds)(guarded)
 
-    def run(ask: AskT) -> Iterator[NewsT]:
+    def run(ask: AskT) -> Generator[NewsT]:
         with closing(lent(ask)) as news:  # whoever stops listening stops the work too
             for one in news:
                 if isinstance(one, _Fault):

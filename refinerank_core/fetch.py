@@ -25,8 +25,9 @@ from huggingface_hub.file_download import http_get, repo_folder_name
 from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
 
 from refinerank_core.errors import RefineRankError, WeightsError
-from refinerank_core.hub import Part
+from refinerank_core.hub import Part, find, parts_of
 from refinerank_core.hub_lock import lock_commit, locked_commit
+from refinerank_core.profiles import Profile
 
 _CHUNK_BYTES = 1 << 20
 
@@ -68,6 +69,9 @@ class Hub:
     def cache_folder(self) -> Path:
         """The cache in use."""
         return self.cache or Path(constants.HF_HUB_CACHE)
+
+
+_OWN = Hub()
 
 
 def plan(parts: Iterable[Part], hub: Hub, *, update: bool = False) -> list[HubFile]:
@@ -134,6 +138,29 @@ def fetch(
     for part, commit in unpinned.items():
         lock_commit(hub.cache_folder, part.repo, part.revision, commit)
     return paths
+
+
+def fetch_missing(profile: Profile, *, told: Callable[[str], object], hub: Hub = _OWN) -> None:
+    """Download what a profile names and this machine lacks; asks nobody where all is here.
+
+    Args:
+        profile: what to have.
+        told: called with a line for each file that comes.
+        hub: which hub and cache.
+
+    Raises:
+        WeightsError: the hub cannot be reached, lacks something, or the disk is too small.
+    """
+    parts = parts_of(profile)
+    if all(find(part, hub.cache_folder) for part in parts):
+        return
+    files = plan(parts, hub)
+    refuse_small_disk(files, hub)
+    fetch(
+        files,
+        hub,
+        progress=lambda file: told(f"fetching {file.name}, {in_words(file.size_bytes)}"),
+    )
 
 
 def refuse_small_disk(files: Iterable[HubFile], hub: Hub) -> None:

@@ -30,6 +30,7 @@ class Video:
 
     Attributes:
         name: file or folder name, composed Unicode (NFC), never a path.
+        path: where it lies on this machine, to open it again; it is never shown.
         times_s: (T,) float64, rising, seconds from the first frame; read-only.
         duration_s: from the first frame to the end of the last one.
         key_frames: frame indices where decoding can start, rising.
@@ -39,8 +40,9 @@ class Video:
         warnings: sentences a person should see, such as frames missing at the end.
     """
 
-    def __init__(self, name: str, footage: Footage) -> None:
+    def __init__(self, name: str, path: Path, footage: Footage) -> None:
         self.name = name
+        self.path = path
         self.times_s: Float64 = footage.times_s
         self.times_s.setflags(write=False)
         self.duration_s = footage.end_s
@@ -207,10 +209,10 @@ def open_video(
     name = unicodedata.normalize("NFC", path.name or path.absolute().name) or "video"
     place = _on_disk(path, name)
     if place.is_dir():
-        return Video(name, open_folder(place, name, fps or 1.0))
+        return Video(name, place, open_folder(place, name, fps or 1.0))
     if fps is not None:
         raise ValueError("fps is for folders of frames: a file has its own time stamps")
-    return Video(name, open_file(place, name, cache_bytes))
+    return Video(name, place, open_file(place, name, cache_bytes))
 
 
 def _on_disk(path: Path, name: str) -> Path:

@@ -3,15 +3,20 @@
 import os
 import pickle
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
+from io import BytesIO
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 import pytest
+import torch
 
 from demo import zero_gpu
-from demo.zero_gpu import GroundAsk, MapsAsk, on_card, package, seconds_for
+from demo.zero_gpu import MOST_TIMES, GroundAsk, MapsAsk, on_card, package, seconds_for
 from refinerank_core.errors import ModelError, QuestionError
+from refinerank_core.pipeline import RefineRank
+from refinerank_core.video import Video
 from tests.fake_spaces import FakeSpaces, WorkerError
 
 
@@ -36,7 +41,7 @@ def test_zero_gpu_without_its_package_is_one_sentence(monkeypatch: pytest.Monkey
 
 
 def test_more_times_ask_for_more_seconds_up_to_a_days_share() -> None:
-    counts = [1, 8, 32, 256]
+    counts = [1, 8, 32, MOST_TIMES]
 
     assert [seconds_for(ask(count)) for count in counts] == [12, 30, 90, 120]
     assert seconds_for(MapsAsk(Path("clip.mp4"), 3, (0, 0, 9, 9))) == seconds_for(ask(1))
@@ -46,7 +51,7 @@ def test_the_work_runs_in_another_process_with_what_was_loaded_before() -> None:
     spaces = FakeSpaces()
     loaded = Lock()  # a thing that cannot be pickled, like a model on a card
 
-    def work(asked: GroundAsk) -> Iterator[tuple[int, bool, int]]:
+    def work(asked: GroundAsk) -> Generator[tuple[int, bool, int]]:
         yield os.getpid(), loaded.locked(), asked.count
 
     run = on_card(spaces, work, seconds_for)
@@ -62,7 +67,7 @@ def test_the_work_runs_in_another_process_with_what_was_loaded_before() -> None:
 def test_news_arrive_one_by_one_while_the_work_goes_on(tmp_path: Path) -> None:
     go_on = tmp_path / "go on"
 
-    def work(asked: GroundAsk) -> Iterator[str]:
+    def work(asked: GroundAsk) -> Generator[str]:
         yield "first"
         while not go_on.exists():
             time.sleep(0.01)
@@ -76,7 +81,7 @@ def test_news_arrive_one_by_one_while_the_work_goes_on(tmp_path: Path) -> None:
 
 
 def test_a_fault_keeps_its_class_and_its_words() -> None:
-    def work(asked: GroundAsk) -> Iterator[str]:
+    def work(asked: GroundAsk) -> Generator[str]:
         yield "begun"
         raise QuestionError("The question is empty. Type one.")
 
@@ -85,7 +90,7 @@ def test_a_fault_keeps_its_class_and_its_words() -> None:
 
 
 def test_a_bug_does_not_pass_for_an_answer() -> None:
-    def work(asked: GroundAsk) -> Iterator[str]:
+    def work(asked: GroundAsk) -> Generator[str]:
         yield "begun"
         raise ZeroDivisionError
 
@@ -96,7 +101,7 @@ def test_a_bug_does_not_pass_for_an_answer() -> None:
 def test_whoever_stops_listening_stops_the_work(tmp_path: Path) -> None:
     ended = tmp_path / "ended"
 
-    def work(asked: GroundAsk) -> Iterator[int]:
+    def work(asked: GroundAsk) -> Generator[int]:
         try:
             for k in range(1000):
                 yield k
@@ -106,10 +111,29 @@ def test_whoever_stops_listening_stops_the_work(tmp_path: Path) -> None:
 
     news = on_card(FakeSpaces(), work, seconds_for)(ask())
     assert next(news) == 0
-    assert isinstance(news, Iterator)
-    news.close()  # type: ignore[attr-defined]
+    news.close()
 
     assert ended.exists()
+
+
+class NoTensors(pickle.Pickler):
+    """Refuses what would keep a card busy in the other process, or hang on the way."""
+
+    def reducer_override(self, thing: object) -> Any:
+        assert not isinstance(thing, torch.Tensor), "a tensor is on its way to another process"
+        return NotImplemented
+
+
+def test_the_news_of_real_models_travel_without_tensors(system: RefineRank, video: Video) -> None:
+    news = list(system.steps(video, "Where is the hook?", [0.4, 1.0], batch=1))
+    news.append(system.maps_at(video, 3, (5.0, 5.0, 90.0, 90.0)))  # type: ignore[arg-type]
+
+    for one in news:
+        stream = BytesIO()
+        NoTensors(stream).dump(one)
+        assert type(pickle.loads(stream.getvalue())) is type(one)
+
+    assert len({type(one) for one in news}) == 6
 
 
 @pytest.mark.parametrize("sent", [ask(), MapsAsk(Path("clip.mp4"), 3, (0.0, 0.0, 9.0, 9.0))])
