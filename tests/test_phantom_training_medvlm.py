@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -293,6 +294,18 @@ def test_a_checkpoint_of_another_plan_is_refused(stills: StillSet, tmp_path: Pat
 
     with pytest.raises(ValueError, match="another plan"):
         TowerRun(TowerPlan(steps=1, batch=3, whitened=0, size=TINY), stills, tmp_path)
+
+
+def test_a_training_may_go_on_with_another_number_of_steps(
+    stills: StillSet, tmp_path: Path
+) -> None:
+    plan = language_plan(TINY)
+    LanguageRun(plan, stills, tmp_path, tower=None).train(stop_after=1)
+
+    longer = LanguageRun(replace(plan, steps=plan.steps + 3), stills, tmp_path, tower=None)
+    assert longer.step == 1
+    with pytest.raises(ValueError, match="another plan"):
+        LanguageRun(replace(plan, peak_rate=1.0), stills, tmp_path, tower=None)
 
 
 def test_training_sees_and_reads_what_the_adapter_does(stills: StillSet, tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ class LanguagePlan:
     """How the language side is trained.
 
     Attributes:
-        steps: updates in all.
+        steps: updates in all; a training may go on with more or fewer than it began with.
         joint_from: the step from which the tower learns too.
         videos_from: the step from which several frames are asked about at once.
         pictures, questions: stills of a step, and q_last questions about each.
@@ -155,7 +155,7 @@ class LanguageRun:
             fused=True,
         )
         self.step, self.seconds = 0, 0.0
-        state = read_state(self.path, self._told_plan())
+        state = read_state(self.path, self._told_plan(), free=("steps",))
         if state is not None:
             self.model.load_state_dict(state["model"])
             self.heads.load_state_dict(state["heads"])

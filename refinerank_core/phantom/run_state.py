@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,15 @@ def keep_state(state: dict[str, Any], path: Path) -> None:
     scratch.replace(path)
 
 
-def read_state(path: Path, plan: dict[str, Any]) -> dict[str, Any] | None:
+def read_state(
+    path: Path, plan: dict[str, Any], *, free: Collection[str] = ()
+) -> dict[str, Any] | None:
     """Return the checkpoint at path, None where there is none.
+
+    Args:
+        path: of the checkpoint.
+        plan: that the training follows now.
+        free: what of a plan may have changed since the checkpoint was written.
 
     Raises:
         ValueError: it was written under another plan.
@@ -34,7 +41,11 @@ def read_state(path: Path, plan: dict[str, Any]) -> dict[str, Any] | None:
     if not path.is_file():
         return None
     state: dict[str, Any] = torch.load(path, weights_only=True)
-    if state["plan"] != plan:
+    before, now = (
+        {name: value for name, value in told.items() if name not in free}
+        for told in (state["plan"], plan)
+    )
+    if before != now:
         raise ValueError(
             f"{path.name} in {path.parent.name} belongs to another plan: train in another folder."
         )
