@@ -105,6 +105,12 @@ class CancelAsk(Ask):
     ticket: Index
 
 
+class AnswerAsk(Ask):
+    """An answer that something is wanted about."""
+
+    answer: Token
+
+
 class FocusAsk(Ask):
     """The requested time whose plots are wanted."""
 

@@ -16,6 +16,7 @@ SHARED = ("state.js", "codec.js", "parts.js", "frames.js", "paint.js", "canvas.j
 SCRIPTS = (
     *SHARED,
     "layers.js",
+    "human.js",
     "picking.js",
     "inspector.js",
     "strip.js",
@@ -40,8 +41,8 @@ def stage(
     """Put the stage into the open Blocks.
 
     Args:
-        server_functions: frame, pool, maps, read, shots and take, and review_enqueue where
-            reviewing; each gets one message.
+        server_functions: frame, pool, maps, read, shots and take, and review_enqueue and reviewed
+            where reviewing; each gets one message.
         reviewing: answers can be put into the review queue.
         profile, stages, caveat, limits: fixed facts for the screen.
     """

@@ -21,6 +21,8 @@ function paintCandidates(pen, view, pool) {
 
 function paintAnswers(pen, view, time) {
   if (S.layers.has("truth") && time.truth) paintBox(pen, view, time.truth, { ...ROLES.truth, double: true });
+  const human = S.layers.has("human") && humanNow();
+  if (human) paintBox(pen, view, human.box, { ...ROLES.human });
   if (S.layers.has("detector")) paintBox(pen, view, time.detector.box, { ...ROLES.detector });
   if (S.layers.has("medvlm") && time.medvlm.box) paintBox(pen, view, time.medvlm.box, { ...ROLES.medvlm });
 }

@@ -56,8 +56,21 @@ function paintBox(pen, view, box, style) {
   pen.lineWidth = style.width;
   pen.setLineDash(style.dash);
   pen.strokeRect(x, y, width, height);
+  pen.setLineDash([]);
+  if (style.handles) paintHandles(pen, x, y, width, height);
   pen.restore();
   if (style.tag) tags.push({ pen, x, y, width, height, style });
+}
+
+// Square corners tell a person's box from the models' boxes.
+function paintHandles(pen, x, y, width, height) {
+  pen.strokeStyle = "rgba(8,10,14,0.9)";
+  pen.fillStyle = "#FFFFFF";
+  pen.lineWidth = 1.5;
+  for (const [left, top] of [[x, y], [x + width, y], [x, y + height], [x + width, y + height]]) {
+    pen.fillRect(left - 4, top - 4, 8, 8);
+    pen.strokeRect(left - 4, top - 4, 8, 8);
+  }
 }
 
 // Tags wait until all lines are drawn, then each takes a corner that is still free; a minor one

@@ -2,7 +2,7 @@
 
 const KEYS = [
   ["\u2190 \u2192", "one frame back, on"], ["Shift + \u2190 \u2192", "ten frames"], ["Home, End", "first, last frame"],
-  ["Space", "play, pause"], ["1 to 6", "layers: pool, refined, RefineRank, MedVLM, MedVLM+GD, truth"],
+  ["Space", "play, pause"], ["1 to 7", "layers: pool, refined, RefineRank, MedVLM, MedVLM+GD, human, truth"],
   ["M", "response map over the stage"], ["[ ]", "previous, next block"], ["+ \u2212 0", "zoom in, out, fit"],
   ["\u2191 \u2193 in the list", "candidate above, below"], ["/", "to the question"], ["?", "this help"],
 ];
@@ -34,6 +34,7 @@ function layersChanged() {
   for (const chip of $("layers").children) {
     chip.setAttribute("aria-pressed", S.layers.has(chip.dataset.layer));
     if (chip.dataset.layer === "truth") chip.hidden = !truth;
+    if (chip.dataset.layer === "human") chip.hidden = ![...S.human.values()].some((one) => one.box);
   }
 }
 
@@ -101,6 +102,7 @@ function answerArrived() {
   if (!grown) {
     S.pools.clear();
     S.maps.clear();
+    S.human = new Map();
     S.k = null;
     S.selected = null;
   }
@@ -118,6 +120,7 @@ function answerArrived() {
   }
   layersChanged();
   timeArrived(grown);
+  if (!grown) wantHuman();
 }
 
 // The box shows what was asked, unless other words were typed meanwhile.
@@ -335,6 +338,7 @@ wireAsk();
 wireTake();
 wireStage();
 wireFigures();
+wireHuman();
 watch(["samples", "clip", "answer", "progress", "link"], changed);
 if (props.link) changed();
 else transportChanged();

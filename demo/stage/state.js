@@ -11,13 +11,14 @@ const ROLES = {
   rank: { letter: "r", name: "RefineRank", color: "#56B4E9", width: 3, dash: [], tag: "R1", alpha: 1 },
   medvlm: { letter: "v", name: "MedVLM", color: "#F0E442", width: 2.5, dash: [14, 6], tag: "V", alpha: 1 },
   detector: { letter: "d", name: "MedVLM+GD", color: "#009E73", width: 2.5, dash: [10, 4, 2, 4], tag: "D", alpha: 1 },
+  human: { letter: "h", name: "Human", color: "#FFFFFF", width: 3, dash: [], tag: "H", alpha: 1, handles: true },
   truth: { letter: "g", name: "Truth", color: "#000000", width: 2, dash: [], tag: "G", alpha: 1 },
 };
-const LAYER_KEYS = ["pool", "refined", "rank", "medvlm", "detector", "truth"];
+const LAYER_KEYS = ["pool", "refined", "rank", "medvlm", "detector", "human", "truth"];
 
 const S = {
-  clip: null, index: 0, image: null, answer: null, k: null, pools: new Map(),
-  layers: new Set(["pool", "rank", "medvlm", "detector", "truth"]),
+  clip: null, index: 0, image: null, answer: null, k: null, pools: new Map(), human: new Map(),
+  layers: new Set(["pool", "rank", "medvlm", "detector", "human", "truth"]),
   topk: 5, floor: -Infinity, dropped: false, hover: null, selected: null,
   maps: new Map(), overlay: "", opacity: 0.45, palette: "cividis", shared: false, target: "answer",
   busy: false, pointer: null,

@@ -40,7 +40,7 @@ function wantShots(clip, wait) {
 
 function legendChanged() {
   const cuts = Boolean(S.clip && S.clip.shots && S.clip.shots.length);
-  const marks = [["asked", "requested time", Boolean(S.clip)], ["cut", "shot change", cuts]];
+  const marks = [["asked", "requested time", Boolean(S.clip)], ["reviewed", "reviewed", S.human.size > 0], ["cut", "shot change", cuts]];
   $("legend").replaceChildren(...marks.filter((one) => one[2]).map(([name, words]) => make("span", "mark " + name, words)));
 }
 
@@ -76,6 +76,7 @@ function drawLanes(index) {
     pen.fill();
   }
   pen.fillStyle = ink.getPropertyValue("--ink");
+  for (const frame of S.human.keys()) pen.fillRect(x(frame) - 2.5, 19, 5, 5);
   pen.fillRect(x(at) - 0.75, 0, 1.5, height);
 }
 
