@@ -63,6 +63,10 @@ class Limits:
         return self.upload_mb if self.uploads else min(self.upload_mb, _CASES_MB)
 
 
+Ground = Callable[[Video, str, "Sequence[float] | None", float, bool], "Generator[News]"]
+"""(video, question, times or None, current second, smooth) -> the news of the run."""
+
+
 @dataclass(frozen=True)
 class Services:
     """All that the tabs get.
@@ -79,6 +83,8 @@ class Services:
         maps_at: (video, frame index, target box) -> response maps.
         seen: (video, frame indices) -> how many of them are already in the feature cache.
         map_arrays: maps by position of the requested time -> arrays of the .npz contract.
+        variants: the same models with other RefineNets, as they are there now.
+        ground_as: name of a variant -> what `ground` is for it.
     """
 
     profile: ProfileCard
@@ -87,7 +93,9 @@ class Services:
     samples: Path
     limits: Limits
     open_video: Callable[[Path], Video]
-    ground: Callable[[Video, str, Sequence[float] | None, float, bool], Generator[News]]
+    ground: Ground
     maps_at: Callable[[Video, int, Box], ResponseMaps]
     seen: Callable[[Video, Sequence[int]], int]
     map_arrays: Callable[[Mapping[int, ResponseMaps]], dict[str, NDArray[np.float16]]]
+    variants: Callable[[], Sequence[ProfileCard]] = tuple
+    ground_as: Callable[[str], Ground] | None = None

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from refinerank_core.calibration import Calibration
 from refinerank_core.decode import smooth_over_time
 from refinerank_core.grounding import (
     Answers,
@@ -28,6 +29,7 @@ class TimeWork:
         requested_s, frame_index, frame_s: the time asked for and the frame that answers it.
         pool, refinement, ranking: the candidates, RefineNet's word on them, and the choice.
         direct: the MedVLM's own answer for this time.
+        calibration: what a score is worth, where the profile knows.
     """
 
     requested_s: float
@@ -37,6 +39,7 @@ class TimeWork:
     refinement: Refinement
     ranking: Ranking
     direct: MedVLMAnswer
+    calibration: Calibration | None = None
 
     @property
     def chosen_box(self) -> Box:
@@ -101,6 +104,9 @@ def time_grounding(work: TimeWork) -> TimeGrounding:
                 candidate_id=chosen.candidate,
                 refined=chosen.refined,
                 margin=work.ranking.margin,
+                expected_iou=None
+                if work.calibration is None
+                else float(work.calibration.expected_iou(np.array([chosen.score]))[0]),
             ),
             medvlm=work.direct,
             # The pool is in the detector's order: its first row is the most confident box.

@@ -3,7 +3,7 @@
 Source: RefineRank, arXiv:2608.23928, and its released code (constants).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -127,6 +127,11 @@ def _anchors(size_wh: tuple[int, int]) -> list[_Row]:
         )
         for x, y, side in windows
     ]
+
+
+def moved(pool: CandidatePool, boxes: Float32, size_wh: tuple[int, int]) -> CandidatePool:
+    """The same candidates with other boxes, and what f_dino says of those."""
+    return replace(pool, boxes=boxes, metadata=_metadata(boxes, pool.confidences, size_wh))
 
 
 def _pool(rows: list[_Row], size_wh: tuple[int, int], rejected: int) -> CandidatePool:

@@ -5,9 +5,16 @@ The field names are the public contract of `ground --json` (README, "Grounding J
 """
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+)
 
 from refinerank_core.errors import FormatError
 
@@ -86,13 +93,24 @@ class Candidate(_Plain):
 
 
 class RefineRankAnswer(_Plain):
-    """The best original or refined box of the joint pool."""
+    """The best original or refined box of the joint pool.
+
+    expected_iou is there only where the profile calibrates scores.
+    """
 
     box: Box
     score: float
     candidate_id: int
     refined: bool
     margin: float
+    expected_iou: float | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_none(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        told: dict[str, Any] = plain(self)
+        if told.get("expected_iou") is None:
+            told.pop("expected_iou", None)
+        return told
 
 
 class MedVLMAnswer(_Plain):

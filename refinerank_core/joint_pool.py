@@ -41,9 +41,15 @@ class JointPool:
     valid: np.ndarray
 
 
-def outcomes(net: RefineNet, features: FeatureSet) -> list[Outcome]:
-    """RefineNet, filter and choice for every example, by the pipeline's own steps."""
-    device = net.delta_bounds.device
+def outcomes(net: RefineNet | Sequence[RefineNet], features: FeatureSet) -> list[Outcome]:
+    """RefineNet, filter and choice for every example, by the pipeline's own steps.
+
+    Args:
+        net: one, or an ensemble as `refine` takes it.
+        features: of the examples.
+    """
+    first = net if isinstance(net, RefineNet) else net[0]
+    device, block = first.delta_bounds.device, first.config.inter_block
     found = []
     for example in range(len(features)):
         rows = np.flatnonzero(features.valid[example])
@@ -52,9 +58,7 @@ def outcomes(net: RefineNet, features: FeatureSet) -> list[Outcome]:
         region = RegionFeatures(
             q_last=torch.from_numpy(features.q_last[example]).to(device),
             r_final=torch.from_numpy(features.r_final[example, rows]).to(device),
-            r_inter=torch.from_numpy(features.r_blocks[net.config.inter_block][example, rows]).to(
-                device
-            ),
+            r_inter=torch.from_numpy(features.r_blocks[block][example, rows]).to(device),
             metadata=torch.from_numpy(features.metadata[example, rows]).to(device),
         )
         refinement = refine(net, region, pool, size_wh=(width, height))

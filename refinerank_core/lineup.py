@@ -26,8 +26,9 @@ class Lineup:
     Attributes:
         medvlm, detector: the frozen models.
         net: RefineNet; None where none is trained for the MedVLM.
-        refinenet_name: its name and hash, or "none".
+        refinenet_name: its name and hash, or "none"; of an ensemble all names, joined by " + ".
         device, dtype: where the MedVLM runs, and in which number type.
+        others: further RefineNets of an ensemble.
     """
 
     medvlm: MedVLM
@@ -36,6 +37,7 @@ class Lineup:
     refinenet_name: str
     device: torch.device
     dtype: torch.dtype
+    others: tuple[RefineNet, ...] = ()
 
 
 def load_lineup(profile: Profile, *, device: str = "auto", dtype: str = "auto") -> Lineup:
@@ -55,11 +57,12 @@ def load_lineup(profile: Profile, *, device: str = "auto", dtype: str = "auto") 
     kind = choose_dtype(place, profile.medvlm.dtype if dtype == "auto" else dtype)
     _refuse_quantised_on_cpu(profile.medvlm, place)
     profile = on_this_machine(profile)
-    net, net_name = _refinenet(profile)
+    nets, net_name = _refinenets(profile)
     medvlm, detector = _frozen(profile, place, kind)
-    if net is not None:
+    for net in nets:
         _require_matching_widths(net, medvlm, net_name)
-    return Lineup(medvlm, detector, net, net_name, place, kind)
+    first = nets[0] if nets else None
+    return Lineup(medvlm, detector, first, net_name, place, kind, nets[1:])
 
 
 def load_frozen(profile: Profile, place: torch.device) -> tuple[QwenMedVLM, GroundingDino]:
@@ -77,6 +80,19 @@ def load_frozen(profile: Profile, place: torch.device) -> tuple[QwenMedVLM, Grou
     without = profile.refinenet.model_copy(update={"source": None})
     found = on_this_machine(profile.model_copy(update={"refinenet": without}))
     return _frozen(found, place, choose_dtype(place, profile.medvlm.dtype))
+
+
+def load_nets(profile: Profile, medvlm: MedVLM) -> tuple[tuple[RefineNet, ...], str]:
+    """The RefineNets of a profile for a MedVLM that is loaded already, and their name.
+
+    Raises:
+        WeightsError: it is absent, damaged, or was trained on another MedVLM.
+    """
+    nets, name = _refinenets(on_this_machine(profile))
+    for net in nets:
+        if isinstance(medvlm, QwenMedVLM):
+            _require_matching_widths(net, medvlm, name)
+    return nets, name
 
 
 def _frozen(
@@ -162,11 +178,17 @@ def _refuse_quantised_on_cpu(profile: MedVLMProfile, place: torch.device) -> Non
         )
 
 
-def _refinenet(profile: Profile) -> tuple[RefineNet | None, str]:
-    """The profile's RefineNet and its name."""
+def _refinenets(profile: Profile) -> tuple[tuple[RefineNet, ...], str]:
+    """The profile's RefineNet, those that join it, and their names."""
     if profile.refinenet.source is None:
-        return None, NO_REFINENET
-    path = Path(profile.locate(profile.refinenet.source))
+        return (), NO_REFINENET
+    sources = (profile.refinenet.source, *profile.refinenet.ensemble)
+    loaded = [_refinenet(profile, Path(profile.locate(source))) for source in sources]
+    return tuple(net for net, _ in loaded), " + ".join(name for _, name in loaded)
+
+
+def _refinenet(profile: Profile, path: Path) -> tuple[RefineNet, str]:
+    """One RefineNet and its name."""
     net = load_refinenet(path)
     if net.config.inter_block != profile.refinenet.inter_block:
         raise WeightsError(

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import torch
 
-from refinerank_core.errors import ModelError
+from refinerank_core.errors import ModelError, ProfileError
 from refinerank_core.grounding import Box, Grounding, ProfileFacts
-from refinerank_core.lineup import Lineup, load_lineup, random_lineup
+from refinerank_core.lineup import Lineup, load_lineup, load_nets, random_lineup
 from refinerank_core.models.protocols import Detector, MedVLM
 from refinerank_core.models.untrained import write_untrained
 from refinerank_core.profiles import Profile, load_profile
@@ -39,11 +39,13 @@ class RefineRank:
         refinenet_name: str,
         device: torch.device,
         dtype: torch.dtype,
+        others: Sequence[RefineNet] = (),
     ) -> None:
         self.profile = profile
         self.medvlm = medvlm
         self.detector = detector
         self.net = None if net is None else net.to(device)
+        self.others = tuple(other.to(device) for other in others)  # of an ensemble
         self.device = device
         self.facts = ProfileFacts(
             name=profile.name,
@@ -97,6 +99,31 @@ class RefineRank:
             refinenet_name=lineup.refinenet_name,
             device=lineup.device,
             dtype=lineup.dtype,
+            others=lineup.others,
+        )
+
+    def with_variant(self, profile: Profile) -> "RefineRank":
+        """The same loaded models with the RefineNet of a variant of this profile.
+
+        Raises:
+            ProfileError: the profile names other models, or uses them otherwise.
+            WeightsError: its RefineNet is absent, damaged, or was trained on another MedVLM.
+        """
+        if _frozen_part(profile) != _frozen_part(self.profile):
+            raise ProfileError(
+                f"Profile {profile.name} is no variant of {self.profile.name}: its MedVLM or its "
+                "detector differs. Start the app with it instead."
+            )
+        nets, name = load_nets(profile, self.medvlm)
+        return RefineRank(
+            profile,
+            self.medvlm,
+            self.detector,
+            nets[0] if nets else None,
+            refinenet_name=name,
+            device=self.device,
+            dtype=getattr(torch, self.facts.dtype),
+            others=nets[1:],
         )
 
     def ground(
@@ -196,7 +223,8 @@ class RefineRank:
         Raises:
             VideoError, QuestionError, ModelError: as in `run`.
         """
-        return Steps(self.profile, self.medvlm, self.detector, self.net, self.facts).run(
+        nets = () if self.net is None else (self.net, *self.others)
+        return Steps(self.profile, self.medvlm, self.detector, nets, self.facts).run(
             video,
             question,
             times,
@@ -215,3 +243,18 @@ class RefineRank:
         frame = video.read_frame(frame_index)
         vision = self.medvlm.see([frame], video.sha256)[0]
         return response_maps(vision, target, size_wh=frame.size_wh)
+
+
+def _frozen_part(profile: Profile) -> tuple[object, ...]:
+    """What a profile says of its frozen models, sources as they are found."""
+    medvlm, detector = profile.medvlm, profile.detector
+    return (
+        medvlm.model_copy(update={"source": profile.locate(medvlm.source)}),
+        detector.model_copy(
+            update={
+                "source": profile.locate(detector.source),
+                "tokenizer": profile.locate(detector.tokenizer),
+            }
+        ),
+        profile.pool_limit,
+    )

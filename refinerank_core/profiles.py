@@ -68,12 +68,30 @@ class RefineNetProfile(_Section):
 
     source is a file, or a repository that holds one somewhere under the name `file`. null says that
     none is trained for this MedVLM: candidates keep their boxes and their native score.
+    The rest are options beyond the paper. ensemble names files of further RefineNets, such as those
+    of other seeds, whose scores and corrections are averaged with the first one's; reencode scores
+    a refined box by the features inside it; calibration turns scores into expected IoU by knots.
     """
 
     source: str | None
     revision: str | None = None
     file: str | None = None
     inter_block: int
+    ensemble: tuple[str, ...] = ()
+    reencode: bool = False
+    calibration: tuple[tuple[float, float], ...] = ()
+
+
+class Learned(_Section):
+    """How a variant of a profile came to its RefineNet: taught by reviewed boxes.
+
+    variant_of is the profile whose other models it uses, reviews_sha256 the hash of the decisions.
+    """
+
+    variant_of: str
+    started_from: str
+    reviews_sha256: str
+    cases: int = Field(ge=1)
 
 
 class Recipe(_Section):
@@ -94,6 +112,7 @@ class Profile(_Section):
         phantom: trained on phantom surgery only: every screen says so.
         untrained: random weights: every screen says so.
         recipe: set when the sources below are made on the spot.
+        learned: set when the RefineNet was taught by reviews.
         folder: where the file lies; relative sources start there.
     """
 
@@ -102,6 +121,7 @@ class Profile(_Section):
     phantom: bool = False
     untrained: bool = False
     recipe: Recipe | None = None
+    learned: Learned | None = None
     medvlm: MedVLMProfile
     detector: DetectorProfile
     refinenet: RefineNetProfile
@@ -116,6 +136,18 @@ class Profile(_Section):
 def profile_names() -> list[str]:
     """Names of the profiles that come with the project."""
     return sorted(path.stem for path in PROFILE_FOLDER.glob("*.json"))
+
+
+def variants(folder: Path | None) -> list[Profile]:
+    """The profiles that trainings from reviews left in a folder, by name.
+
+    Raises:
+        ProfileError: one of them is wrong.
+    """
+    if folder is None or not folder.is_dir():
+        return []
+    paths = sorted(path for path in folder.glob("*.json") if not path.stem.endswith(".card"))
+    return [load_profile(str(path)) for path in paths if not path.name.startswith(".")]
 
 
 def load_profile(name: str) -> Profile:

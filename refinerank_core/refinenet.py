@@ -3,6 +3,7 @@
 Source: RefineRank, arXiv:2608.23928 (architecture, bounds); names follow the released checkpoint.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -157,15 +158,31 @@ def region_features(
 
 
 def refine(
-    net: RefineNet, features: RegionFeatures, pool: CandidatePool, *, size_wh: tuple[int, int]
+    net: RefineNet | Sequence[RefineNet],
+    features: RegionFeatures,
+    pool: CandidatePool,
+    *,
+    size_wh: tuple[int, int],
 ) -> Refinement:
     """Score and correct every candidate of one frame.
+
+    Args:
+        net: a RefineNet; or several that read the same features, such as those of several seeds:
+            their scores and corrections are averaged.
+        features: of the pool's boxes.
+        pool: the candidates.
+        size_wh: of the frame.
 
     Raises:
         ModelError: a score is not a finite number.
     """
+    nets = (net,) if isinstance(net, RefineNet) else tuple(net)
     with torch.inference_mode():
-        scores, delta = net(features.q_last, features.r_final, features.r_inter, features.metadata)
+        said = [
+            one(features.q_last, features.r_final, features.r_inter, features.metadata)
+            for one in nets
+        ]
+        scores, delta = (torch.stack(parts).mean(dim=0) for parts in zip(*said, strict=True))
         unit = torch.from_numpy(normalise(pool.boxes, size_wh=size_wh)).to(delta)
         refined, valid = decode_delta(unit, delta)
     if not bool(torch.isfinite(scores).all()):

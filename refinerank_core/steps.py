@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from refinerank_core.assembly import TimeWork, smoothed, time_grounding, video_facts
+from refinerank_core.calibration import Calibration
 from refinerank_core.candidates import build_pool
 from refinerank_core.decode import filter_and_choose
 from refinerank_core.direct import direct_answers
@@ -24,6 +25,7 @@ from refinerank_core.models.protocols import Detector, Encoding, MedVLM
 from refinerank_core.profiles import Profile
 from refinerank_core.progress import UNWRITTEN, Begun, Grounded, News, Passed, Ranked, Written
 from refinerank_core.question import parse_question
+from refinerank_core.reencode import reencoded
 from refinerank_core.refinenet import RefineNet, refine, region_features, unrefined
 from refinerank_core.responses import ResponseMaps, response_maps
 from refinerank_core.structures import (
@@ -97,13 +99,15 @@ class Steps:
         profile: Profile,
         medvlm: MedVLM,
         detector: Detector,
-        net: RefineNet | None,
+        nets: Sequence[RefineNet],
         facts: ProfileFacts,
     ) -> None:
         self._profile = profile
         self._medvlm = medvlm
         self._detector = detector
-        self._net = net
+        self._nets = nets
+        knots = profile.refinenet.calibration
+        self._calibration = Calibration(knots) if knots else None
         self._facts = facts
 
     def run(
@@ -212,6 +216,7 @@ class Steps:
                 refinement=refinement,
                 ranking=ranking,
                 direct=UNWRITTEN,
+                calibration=self._calibration,
             )
             for time_s, frame, (pool, refinement, ranking) in zip(
                 times_s, frames, ranked, strict=True
@@ -234,17 +239,20 @@ class Steps:
                 f"The detector found nothing on frame {frame.index}: "
                 f"{len(pool)} fixed anchors stand in for its boxes."
             )
-        if self._net is None:
+        if not self._nets:
             tally.warn(
                 f"No RefineNet is trained for {self._facts.medvlm}: candidates keep their boxes "
                 "and are ranked by their native score."
             )
             refinement = unrefined(pool)
         else:
-            features = region_features(
-                encoding, pool, size_wh=frame.size_wh, inter_block=self._net.config.inter_block
-            )
-            refinement = refine(self._net, features, pool, size_wh=frame.size_wh)
+            size_wh, block = frame.size_wh, self._nets[0].config.inter_block
+            features = region_features(encoding, pool, size_wh=size_wh, inter_block=block)
+            refinement = refine(self._nets, features, pool, size_wh=size_wh)
+            if self._profile.refinenet.reencode:
+                refinement = reencoded(
+                    self._nets, encoding, pool, refinement, size_wh=size_wh, inter_block=block
+                )
         return pool, refinement, filter_and_choose(pool, refinement)
 
     def _answers(

@@ -137,7 +137,10 @@ def _grown(array: np.ndarray, most: int) -> np.ndarray:
 
 @dataclass(eq=False)
 class TrainingRun:
-    """A training under way: everything that a checkpoint holds."""
+    """A training under way: everything that a checkpoint holds.
+
+    begun: digest of the weights it started from, "" for seeded ones.
+    """
 
     plan: TrainingPlan
     net: RefineNet
@@ -146,6 +149,7 @@ class TrainingRun:
     epoch: int = 0
     seconds: float = 0.0
     losses: list[float] = field(default_factory=list)
+    begun: str = ""
 
     @classmethod
     def start(
@@ -155,19 +159,24 @@ class TrainingRun:
         sets: Sequence[tuple[FeatureSet, Labels]],
         *,
         device: torch.device,
+        start: RefineNet | None = None,
     ) -> TrainingRun:
-        """Seeded weights and the standardiser of these training sets."""
+        """Seeded weights and the standardiser of these training sets; else those of `start`."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(plan.seed)
             net = RefineNet(config)
-        mean, std = standardiser([features for features, _ in sets])
-        net.standardizer_mean.copy_(mean)
-        net.standardizer_std.copy_(std)
+        if start is None:
+            mean, std = standardiser([features for features, _ in sets])
+            net.standardizer_mean.copy_(mean)
+            net.standardizer_std.copy_(std)
+        else:
+            net.load_state_dict(start.state_dict())
         net = net.to(device)
         optimizer = torch.optim.AdamW(
             net.parameters(), lr=plan.rate, weight_decay=plan.weight_decay
         )
-        return cls(plan, net, optimizer, fingerprint(sets))
+        begun = "" if start is None else weights_digest(start)
+        return cls(plan, net, optimizer, fingerprint(sets), begun=begun)
 
     def resume(self, path: Path) -> None:
         """Go on from a checkpoint of `keep`.
@@ -234,9 +243,18 @@ class TrainingRun:
             "plan": asdict(self.plan),
             "config": asdict(self.net.config),
             "data": self.data,
+            **({"begun": self.begun} if self.begun else {}),
         }
         plain: dict[str, Any] = json.loads(json.dumps(settings))  # tuples become lists
         return plain
+
+
+def weights_digest(net: RefineNet) -> str:
+    """12 hex digits of the weights of a network."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(net.state_dict().items()):
+        digest.update(name.encode() + tensor.detach().cpu().numpy().tobytes())
+    return digest.hexdigest()[:12]
 
 
 def fingerprint(sets: Sequence[tuple[FeatureSet, Labels]]) -> str:
@@ -259,6 +277,7 @@ def fit(
     checkpoint: Path | None = None,
     stop_after: int | None = None,
     told: Callable[[int, float], None] = lambda *_: None,
+    start: RefineNet | None = None,
 ) -> TrainingRun:
     """Train a RefineNet; the backbones that made the features never enter.
 
@@ -270,11 +289,12 @@ def fit(
         checkpoint: written after every epoch; a run goes on from it where it exists.
         stop_after: leave after this many epochs in all.
         told: called after each epoch with the epochs done and the mean loss.
+        start: begin with the weights and the standardiser of this RefineNet of the same config.
 
     Returns:
         The run, its network in eval mode.
     """
-    run = TrainingRun.start(config, plan, sets, device=device)
+    run = TrainingRun.start(config, plan, sets, device=device, start=start)
     if checkpoint is not None and checkpoint.is_file():
         run.resume(checkpoint)
     last = plan.epochs if stop_after is None else min(stop_after, plan.epochs)

@@ -53,7 +53,9 @@ FLOORS = {
     },
     3: {
         "candidates",
+        "reencode",
         "refinenet",
+        "calibration",
         "checkpoint",
         "decode",
         "losses",
@@ -84,6 +86,7 @@ FLOORS = {
         "frozen_steps",
         "folds",
         "cached_training",
+        "cached_tables",
         "training_bench",
         "joint_pool",
         "learning",
@@ -160,5 +163,8 @@ def test_the_demo_knows_gradio_and_no_model(path: Path) -> None:
 
 
 def test_the_presenter_knows_no_gradio() -> None:
-    for name in "present plots review_facts findings_facts findings_plots".split():
+    for name in (
+        "present plots review_facts findings_facts findings_plots results_facts results_tables"
+        " results_plots results_read results_learning"
+    ).split():
         assert "gradio" not in set(imports_of(ROOT / "demo" / f"{name}.py"))

@@ -1,4 +1,4 @@
-"""`train`: RefineNet on cached features, with folds, seeds and a log of its curves."""
+"""`train`: RefineNet on cached features or reviews, with folds, seeds and a log of its curves."""
 
 import argparse
 import json
@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from refinerank_core.commands import train_reviews
 from refinerank_core.commands.outputs import write_whole
 from refinerank_core.device import DEVICES
 from refinerank_core.errors import RefineRankError
@@ -22,21 +23,20 @@ if TYPE_CHECKING:
     from refinerank_core.refinenet import RefineNetConfig
 
 DEFAULT_SEED = 20260719
+EPOCHS = 40
 
 
 def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Register the command."""
-    parser = commands.add_parser("train", help="train a RefineNet on cached features")
-    parser.add_argument(
-        "--features", type=Path, nargs="+", required=True, help="caches of annotated rows"
-    )
+    parser = commands.add_parser("train", help="train a RefineNet on cached features or reviews")
+    parser.add_argument("--features", type=Path, nargs="+", help="caches of annotated rows")
     parser.add_argument("--work", type=Path, required=True, help="folder of resumable state")
     parser.add_argument(
         "--out", type=Path, help="the .safetensors file; with several seeds -SEED is added"
     )
     parser.add_argument("--held-out", type=Path, help="cache to score on; no video may be shared")
     parser.add_argument("--block", type=int, help="vision block to read; else the profile's")
-    parser.add_argument("--epochs", type=int, default=40)
+    parser.add_argument("--epochs", type=int, help=f"{EPOCHS}; fewer for reviews")
     parser.add_argument("--seeds", type=int, nargs="+", default=[DEFAULT_SEED])
     parser.add_argument("--d-model", type=int, default=128)
     parser.add_argument("--hidden", type=int, default=256)
@@ -46,11 +46,17 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
     )
     parser.add_argument("--tensorboard", type=Path, help="log loss curves; needs tensorboard")
     parser.add_argument("--device", default="auto", choices=DEVICES)
+    train_reviews.add_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Train what was asked for; print the cards as JSON."""
+    if (args.features is None) == (args.reviews is None):
+        raise RefineRankError("Give what to train on: either --features or --reviews.")
+    if args.reviews is not None:
+        return train_reviews.run(args)
+    epochs = EPOCHS if args.epochs is None else args.epochs
     if args.out is None and args.folds is None:
         raise RefineRankError("Nothing to make: give --out, --folds, or both.")
     if args.predictions is not None and args.folds is None:
@@ -75,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
                 config,
                 folds=args.folds,
                 seed=args.seeds[0],
-                epochs=args.epochs,
+                epochs=epochs,
                 device=device,
                 work=args.work,
                 told=log,
@@ -86,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
                 write_whole(args.predictions, content.encode())
         if args.out is not None:
             told["seeds"] = {
-                str(seed): _trained(args, caches, sets, held, config, seed, device, log)
+                str(seed): _trained(args, caches, sets, held, config, seed, epochs, device, log)
                 for seed in args.seeds
             }
     print(json.dumps(told, indent=1))
@@ -100,6 +106,7 @@ def _trained(
     held: "FeatureCache | None",
     config: "RefineNetConfig",
     seed: int,
+    epochs: int,
     device: "torch.device",
     log: "EpochTold",
 ) -> dict[str, Any]:
@@ -109,7 +116,7 @@ def _trained(
 
     started = time.perf_counter()
     made = training.train_on(
-        sets, config, seed=seed, epochs=args.epochs, device=device, work=args.work, told=log
+        sets, config, seed=seed, epochs=epochs, device=device, work=args.work, told=log
     )
     path: Path = args.out
     if len(args.seeds) > 1:

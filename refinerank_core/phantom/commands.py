@@ -6,6 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
+from refinerank_core.phantom.learn_commands import add_learning
 from refinerank_core.phantom.samples_command import add_samples
 from refinerank_core.phantom.seeds import SEED_RANGES
 from refinerank_core.phantom.training_commands import add_training
@@ -23,6 +24,7 @@ def add_phantom(subparsers: Commands[argparse.ArgumentParser]) -> None:
     add_train_medvlm(commands)
     add_training(commands)
     add_samples(commands)
+    add_learning(commands)
 
 
 def add_make(commands: Commands[argparse.ArgumentParser]) -> None:

@@ -29,6 +29,7 @@ from refinerank_core.phantom.questions import PhantomQuestion, ask_about
 from refinerank_core.phantom.rows import video_id
 from refinerank_core.phantom.scene import Scene
 from refinerank_core.phantom.seeds import seed_for
+from refinerank_core.phantom.shift import Shift
 from refinerank_core.phantom.wording import Timing, draw_timing
 from refinerank_core.structures import Frame
 
@@ -101,7 +102,9 @@ class ExampleSet:
         return {one.row: one.kind for one in self.asked}
 
 
-def build_examples(backbones: Backbones, plan: ExamplePlan, procedure: str) -> ExampleSet:
+def build_examples(
+    backbones: Backbones, plan: ExamplePlan, procedure: str, *, shift: Shift | None = None
+) -> ExampleSet:
     """Ask about every scene of a plan and run the frozen steps on what is asked for."""
     examples: list[Example] = []
     boxes: list[np.ndarray] = []
@@ -109,7 +112,7 @@ def build_examples(backbones: Backbones, plan: ExamplePlan, procedure: str) -> E
     asked: list[Asked] = []
     numbers = range(plan.first_scene, plan.first_scene + plan.scenes)
     for number in tqdm(numbers, desc=f"examples: {procedure}", unit="scene"):
-        scene = Scene.from_seed(seed_for(plan.purpose, number), procedure)
+        scene = Scene.from_seed(seed_for(plan.purpose, number), procedure, shift=shift)
         for question, frames in ask_scene(scene, plan):
             row = f"{video_id(scene)}-q{len(asked)}"
             result = ask_models(

@@ -20,7 +20,8 @@ FRAME_WH = (448, 252)
 
 def video_id(scene: Scene) -> str:
     """Return the name of a scene's video, without "_": what follows the last one is the frame."""
-    return f"phantom-{scene.procedure.replace(' ', '-')}-{scene.seed}"
+    looks = "" if scene.shift is None else f"-shift{scene.shift.seed}"
+    return f"phantom-{scene.procedure.replace(' ', '-')}-{scene.seed}{looks}"
 
 
 def data_source(scene: Scene) -> str:

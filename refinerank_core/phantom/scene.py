@@ -18,6 +18,7 @@ from refinerank_core.phantom.moment import Moment, Sheets
 from refinerank_core.phantom.motion import Phase
 from refinerank_core.phantom.picture import paint_picture
 from refinerank_core.phantom.procedures import KINDS
+from refinerank_core.phantom.shift import Shift
 from refinerank_core.phantom.tissue import TissueCanvas
 from refinerank_core.phantom.truth import FrameTruth
 from refinerank_core.phantom.vocabulary import PROCEDURES
@@ -40,6 +41,7 @@ class Scene:
         fixtures: what tools leave behind.
         camera, lens, weather: how it is seen.
         phases: what all actors do.
+        shift: other looks than those that models are trained on; None: the usual ones.
     """
 
     seed: int
@@ -53,10 +55,18 @@ class Scene:
     lens: Lens
     weather: Weather
     phases: list[Phase]
+    shift: Shift | None = None
     _sheets: dict[tuple[int, int], Sheets] = field(default_factory=dict)
 
     @staticmethod
-    def from_seed(seed: int, procedure: str, *, duration_s: float = 20.0, fps: int = 25) -> Scene:
+    def from_seed(
+        seed: int,
+        procedure: str,
+        *,
+        duration_s: float = 20.0,
+        fps: int = 25,
+        shift: Shift | None = None,
+    ) -> Scene:
         """Make the scene of a seed; nothing is painted yet.
 
         Raises:
@@ -72,6 +82,8 @@ class Scene:
         lens = Lens.draw(rng, duration_s, circle_chance=kind.circle_chance)
         anchors = lens.within(plan.anchors)
         actors = kind.cast.draw_cast(stream(seed, which, 2), anchors, duration_s)
+        if shift is not None:
+            actors = shift.dressed(actors)
         return Scene(
             seed=seed,
             procedure=procedure,
@@ -84,6 +96,7 @@ class Scene:
             lens=lens,
             weather=Weather.draw(rng, smoky=kind.smoky, bloody=kind.bloody),
             phases=[phase for actor in actors for phase in actor.phases],
+            shift=shift,
         )
 
     @property
@@ -148,6 +161,8 @@ class Scene:
             kind, which = KINDS[self.procedure], PROCEDURES.index(self.procedure)
             canvas = TissueCanvas(size_wh)
             tissue = kind.field.paint(canvas, self.plan, stream(self.seed, which, 4))
+            if self.shift is not None:
+                tissue = self.shift.stained(tissue)
             self._sheets.clear()
             self._sheets[size_wh] = Sheets(
                 tissue, self.lens.gains(size_wh), self.lens.hidden(size_wh)

@@ -10,6 +10,7 @@ SEED_RANGES = MappingProxyType(
         "validation": range(2_000_000, 2_100_000),
         "evaluation": range(3_000_000, 3_100_000),
         "samples": range(4_000_000, 4_001_000),
+        "shifted": range(5_000_000, 5_100_000),
         "tests": range(1_000),
     }
 )

@@ -1,0 +1,1 @@
+"""Learning from reviews: accepted and corrected boxes teach a RefineNet."""
