@@ -12,6 +12,7 @@ from typing import Any
 from demo import place, ui, zero_gpu
 from demo.identity import Identity
 from demo.review_services import Reviews
+from demo.runs import in_turns
 from demo.services import Limits, ProfileCard, Services
 from demo.sessions import Sessions
 from refinerank_core.errors import RefineRankError
@@ -105,10 +106,10 @@ def wire(rank: RefineRank, samples: Path, limits: Limits, spaces: Any = None) ->
         current_s: float,
         smooth: bool,
     ) -> Generator[News, None, None]:
-        with busy:
-            yield from rank.steps(
-                video, question, times, current_s=current_s, smooth=smooth, batch=SHOWN_TOGETHER
-            )
+        steps = rank.steps(
+            video, question, times, current_s=current_s, smooth=smooth, batch=SHOWN_TOGETHER
+        )
+        yield from in_turns(busy, steps)
 
     def maps_at(video: Video, frame_index: int, target: Box) -> ResponseMaps:
         with busy:
@@ -136,6 +137,11 @@ def wire(rank: RefineRank, samples: Path, limits: Limits, spaces: Any = None) ->
         seen=rank.frames_in_cache,
         map_arrays=as_arrays,
     )
+
+
+def upload_limits(args: argparse.Namespace) -> Limits:
+    """What the command line lets visitors upload."""
+    return Limits(upload_mb=args.max_upload_mb, duration_s=args.max_upload_s, uploads=args.uploads)
 
 
 def open_reviews(
@@ -175,10 +181,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except RefineRankError as error:
         print(f"refinerank: {error}", file=sys.stderr)
         return 1
-    limits = Limits(
-        upload_mb=args.max_upload_mb, duration_s=args.max_upload_s, uploads=args.uploads
-    )
-    services = wire(rank, args.samples, limits, spaces)
+    services = wire(rank, args.samples, upload_limits(args), spaces)
     sessions = Sessions(services)
     if args.check:
         ui.build(services, sessions, reviews)

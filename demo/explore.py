@@ -2,42 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import gradio as gr
 from gradio.utils import get_upload_folder
 
 from demo import plots, present
+from demo.asking import Asking, ended
 from demo.events import (
     GPU_QUEUE,
-    CancelAsk,
     FocusAsk,
     OpenAsk,
     StoredAsk,
-    SubmitAsk,
     UploadAsk,
     answered,
     errors_to_toast,
     event_ask,
-    stream_errors_to_toast,
 )
 from demo.frames import FrameImages
-from demo.growth import Growth
 from demo.links import Link, read_link
 from demo.lookup import Lookup
-from demo.runs import Pace, Step, StoppedError, follow
+from demo.runs import Pace
 from demo.services import Services
-from demo.sessions import Clip, Session, SessionError, Sessions, new_answer_token
+from demo.sessions import Clip, Session, SessionError, Sessions
 from demo.stage import stage
-from refinerank_core.errors import RefineRankError, VideoError
+from refinerank_core.errors import VideoError
 from refinerank_core.grounding import Grounding
-from refinerank_core.progress import Grounded
-from refinerank_core.question import parse_question
-from refinerank_core.times import check_times
 
 Facts = dict[str, Any]
 
@@ -96,29 +89,6 @@ class Explore:
         """Let the stage say that it is no longer busy."""
         return gr.HTML(progress=ended("failed"))
 
-    @stream_errors_to_toast
-    def on_submit(self, event: gr.EventData, request: gr.Request) -> Iterator[gr.HTML]:
-        """Answer a question; tell how far it is meanwhile."""
-        session = self._session(request)
-        session.cancel = Event()
-        try:
-            ask = event_ask(SubmitAsk, event)
-            if ask.ticket in session.stopped:
-                yield gr.HTML(progress=ended("stopped", "Stopped before it began."))
-                return
-            clip = self._sessions.clip(ask.clip)
-            yield from self._answer(session, clip, ask)
-        except RefineRankError:
-            yield gr.HTML(progress=ended("failed"))
-            raise
-
-    @errors_to_toast
-    def on_cancel(self, event: gr.EventData, request: gr.Request) -> None:
-        """Stop a question of this visitor."""
-        session = self._session(request)
-        session.stopped.add(event_ask(CancelAsk, event).ticket)
-        session.cancel.set()
-
     @errors_to_toast
     def on_focus(self, event: gr.EventData) -> tuple[Any, Any, Any]:
         """Plots of the requested time that is looked at."""
@@ -144,6 +114,8 @@ class Explore:
         answer = self._sessions.stored_for(clip, link.q) if link.q else stored
         if answer and not link.asks_for(answer.grounding.question):
             answer = None
+        if stored is not None and self._answers_like(stored.grounding):
+            self._pace.guess(stored.grounding.seconds, len(stored.grounding.times))
         last = len(clip.video) - 1
         index = min(max(link.frame or 0, 0), last)
         if answer and link.frame is None:
@@ -155,37 +127,10 @@ class Explore:
             "progress": None,
         }
 
-    def _answer(self, session: Session, clip: Clip, ask: SubmitAsk) -> Iterator[gr.HTML]:
-        """Run a question; show its requested times as they come, keep them when it is stopped."""
-        current_s, times = requested(clip, ask)
-        reused = self._services.seen(clip.video, frames_of(clip, times))
-        growth = Growth(clip, reused)
-        stages = self._services.stages
-        news = self._services.ground(clip.video, ask.text, ask.times or None, current_s, ask.smooth)
-        try:
-            for one in follow(news, stages=stages, pace=self._pace, cancel=session.cancel):
-                if isinstance(one, Step):
-                    yield gr.HTML(progress=present.progress_facts(one, stages))
-                elif growth.take(one) is not None:
-                    yield self._grown(session, growth, ask.index)
-                if isinstance(one, Grounded):
-                    self._pace.learn(one.grounding.seconds, len(one.grounding.times))
-        except RefineRankError as error:
-            if growth.stop() is not None:
-                yield self._grown(session, growth, ask.index)
-            if not isinstance(error, StoppedError):
-                raise
-            yield gr.HTML(progress=ended("stopped", present.stopped_words(growth)))
-            return
-        yield gr.HTML(progress=ended("done"))
-
-    def _grown(self, session: Session, growth: Growth, index: int) -> gr.HTML:
-        """Show what is known of the answer so far, and keep it."""
-        answer = growth.answer
-        if answer is None:
-            return gr.HTML(answer=None)
-        self._sessions.add_answer(session, answer)
-        return gr.HTML(answer=present.answer_facts(answer, index))
+    def _answers_like(self, grounding: Grounding) -> bool:
+        """Whether the models that answer here made this kept answer, on such a device."""
+        here, there = self._services.profile, grounding.profile
+        return (here.medvlm, here.device) == (there.medvlm, there.device)
 
 
 def build(
@@ -207,6 +152,7 @@ def build(
     """
     pace = Pace()
     explore = Explore(services, sessions, frames, pace)
+    asking = Asking(services, sessions, pace)
     look = Lookup(services, sessions, frames, pace)
     served = [look.frame, look.pool, look.maps, look.read, look.shots, look.take]
     view = stage(
@@ -229,13 +175,13 @@ def build(
     sent = view.upload(explore.on_upload, outputs=view, **quiet)
     sent.failure(explore.on_upload_failed, outputs=view, **quiet)
     view.submit(
-        explore.on_submit,
+        asking.on_submit,
         outputs=view,
         concurrency_id=GPU_QUEUE,
         concurrency_limit=1,
         **quiet,
     )
-    view.cancel(explore.on_cancel, queue=False, **quiet)
+    view.cancel(asking.on_cancel, queue=False, **quiet)
     view.focus_time(
         explore.on_focus,
         outputs=[scores, scatter, timeline],
@@ -246,37 +192,10 @@ def build(
     return view
 
 
-def ended(state: str, words: str = "") -> Facts:
-    """Progress that is over; the stamp makes each end news to the stage."""
-    return {"state": state, "words": words, "stamp": new_answer_token()}
-
-
-def requested(clip: Clip, ask: SubmitAsk) -> tuple[float, list[float]]:
-    """The second that the visitor is on, and the seconds that are asked for, rising.
-
-    Raises:
-        QuestionError: the text or its times cannot be answered.
-        VideoError: the visitor is on no frame of this clip.
-    """
-    video = clip.video
-    if ask.index >= len(video):
-        raise VideoError("There is no such frame in this clip. Reload the page.")
-    current_s = float(video.times_s[ask.index])
-    asked = parse_question(ask.text, duration_s=video.duration_s)
-    if ask.times:
-        return current_s, list(check_times(ask.times, duration_s=video.duration_s))
-    return current_s, list(asked.requested_s) or [current_s]
-
-
 def best_frame(grounding: Grounding) -> int:
     """The frame whose answer stands out most."""
     best = max(grounding.times, key=lambda time: time.answers.refinerank.margin)
     return best.frame_index
-
-
-def frames_of(clip: Clip, times_s: Sequence[float]) -> list[int]:
-    """The frames that times fall on, each once."""
-    return sorted({clip.video.nearest(time_s)[0] for time_s in times_s})
 
 
 def uploaded_file(path: str) -> Path:

@@ -17,6 +17,7 @@ class Link(BaseModel):
         frame: index looked at.
         layers: letters of the layers that are on, None for the usual ones.
         map: name of the response map laid over the frame, "" for none.
+        profile: name of the models that answered where the link was made, "" where not told.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -27,6 +28,7 @@ class Link(BaseModel):
     frame: int | None = None
     layers: str | None = None
     map: str = ""
+    profile: str = ""
 
     def asks_for(self, question: QuestionFacts) -> bool:
         """Whether an answer to this question is what the link shows."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Iterable, Mapping
+from contextlib import closing
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from queue import Empty, Queue
@@ -41,18 +42,30 @@ class Step:
 
 @dataclass(eq=False)
 class Pace:
-    """Seconds that each stage took for one requested time, learnt from question to question."""
+    """Seconds that each stage took for one requested time, learnt from question to question.
+
+    Attributes:
+        seconds: by stage.
+        guessed: nothing has run here yet; the seconds are those of a kept answer.
+    """
 
     seconds: dict[str, float] = field(default_factory=dict)
+    guessed: bool = True
     _lock: Lock = field(default_factory=Lock)
 
     def learn(self, spent: Mapping[str, float], total: int) -> None:
         """Take in the seconds of a finished run: half the old figure, half the new one."""
         with self._lock:
-            for stage, seconds in spent.items():
-                new = seconds / (1 if stage in _ONCE else max(1, total))
-                old = self.seconds.get(stage, new)
-                self.seconds[stage] = (old + new) / 2
+            new = per_time(spent, total)
+            old = new if self.guessed else self.seconds
+            self.seconds = {name: (old.get(name, new[name]) + new[name]) / 2 for name in new}
+            self.guessed = False
+
+    def guess(self, spent: Mapping[str, float], total: int) -> None:
+        """Take a kept answer's seconds until a question has run here."""
+        with self._lock:
+            if self.guessed:
+                self.seconds = per_time(spent, total)
 
     def left_s(self, stages: tuple[str, ...], done: dict[str, int], total: int) -> float | None:
         """Seconds until all stages have passed all times; None before the first run."""
@@ -64,6 +77,11 @@ class Pace:
                 self.seconds.get(stage, 0.0) * (min(1, times) if stage in _ONCE else times)
                 for stage, times in left.items()
             )
+
+
+def per_time(spent: Mapping[str, float], total: int) -> dict[str, float]:
+    """Seconds of each stage for one requested time, and for the whole question where once."""
+    return {name: s / (1 if name in _ONCE else max(1, total)) for name, s in spent.items()}
 
 
 def follow(
@@ -125,6 +143,17 @@ def _listen(
         heard.put(None)
     except BaseException as error:
         heard.put(error)
+
+
+def in_turns(busy: Lock, news: Generator[News]) -> Generator[News]:
+    """Hold the models for one step at a time: a glance at a map need not wait for a whole run."""
+    with closing(news):
+        while True:
+            with busy:
+                one = next(news, None)
+            if one is None:
+                return
+            yield one
 
 
 def whole(news: Iterable[News]) -> Grounded:

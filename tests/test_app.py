@@ -180,6 +180,14 @@ def test_a_database_that_cannot_be_opened_is_one_line_and_code_1(
     assert capsys.readouterr().err.count("\n") == 1
 
 
+def test_what_may_be_uploaded_is_said_by_flags() -> None:
+    told = ["--max-upload-mb", "3", "--max-upload-s", "9.5", "--no-uploads"]
+
+    limits = app.upload_limits(app.build_parser().parse_args(told))
+
+    assert limits == Limits(upload_mb=3, duration_s=9.5, uploads=False)
+
+
 def test_the_services_answer_with_the_loaded_models(
     system: RefineRank, video: Video, tmp_path: Path
 ) -> None:

@@ -76,10 +76,11 @@ def test_a_fault_of_a_server_function_comes_back_as_a_sentence() -> None:
 def test_a_link_gives_back_its_case() -> None:
     link = read_link(
         {"clip": "knot", "q": "where?", "t": "1,2.5", "frame": "30", "layers": "rv", "map": "final"}
+        | {"profile": "full"}
     )
 
     assert (link.clip, link.q, link.t, link.frame) == ("knot", "where?", (1.0, 2.5), 30)
-    assert (link.layers, link.map) == ("rv", "final")
+    assert (link.layers, link.map, link.profile) == ("rv", "final", "full")
 
 
 def test_a_link_with_other_times_is_another_question() -> None:

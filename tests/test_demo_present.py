@@ -105,6 +105,12 @@ def test_the_table_to_take_away_holds_every_candidate_of_every_time(clip: Clip) 
     assert sum(row["answer"] != "" for row in rows) == 2
 
 
+def test_every_column_of_the_table_is_explained() -> None:
+    readme = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+
+    assert [name for name in exports.CSV_COLUMNS if f"`{name}`" not in readme] == []
+
+
 def test_a_phrase_that_looks_like_a_formula_is_not_run_by_a_spreadsheet(clip: Clip) -> None:
     answer = answer_on(clip)
     grounding = without(answer.grounding, phrase="=1+1", score_original=-2.5)

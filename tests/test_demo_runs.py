@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextvars import ContextVar
-from threading import Event
+from threading import Event, Lock
 from typing import Any
 
 import pytest
 
-from demo.runs import Pace, Step, StoppedError, follow, whole
+from demo.runs import Pace, Step, StoppedError, follow, in_turns, whole
 from refinerank_core.errors import ModelError
 from refinerank_core.progress import Grounded, News, Passed, Ranked
 
@@ -118,6 +118,17 @@ def test_time_left_is_what_earlier_questions_took() -> None:
     assert step.left_s == pytest.approx(3.0 + 2 * 2.0 + 3 * 1.0)  # a question is read once
 
 
+def test_a_kept_answers_seconds_serve_until_a_question_has_run() -> None:
+    pace = Pace()
+    pace.guess({"query": 1.0, "encode": 8.0}, total=2)
+    assert pace.left_s(STAGES, {}, 3) == pytest.approx(1.0 + 3 * 4.0)
+
+    pace.learn({"query": 0.5, "encode": 2.0}, total=2)
+    pace.guess({"query": 9.0, "encode": 9.0}, total=1)
+
+    assert pace.left_s(STAGES, {}, 3) == pytest.approx(0.5 + 3 * 1.0)
+
+
 def test_nothing_is_promised_before_the_first_question() -> None:
     assert Pace().left_s(STAGES, {}, 1) is None
 
@@ -125,3 +136,17 @@ def test_nothing_is_promised_before_the_first_question() -> None:
 def test_a_run_without_an_end_is_no_answer() -> None:
     with pytest.raises(ModelError, match="without an answer"):
         whole([Passed("encode", 1, 1)])
+
+
+def test_the_models_are_free_between_two_steps() -> None:
+    busy, held = Lock(), []
+
+    def work() -> Generator[News]:
+        for k in (1, 2):
+            held.append(busy.locked())
+            yield Passed("encode", k, 2)
+
+    told = [(one, busy.locked()) for one in in_turns(busy, work())]
+
+    assert held == [True, True]
+    assert told == [(Passed("encode", 1, 2), False), (Passed("encode", 2, 2), False)]

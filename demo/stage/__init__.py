@@ -25,6 +25,8 @@ SCRIPTS = (
     "ask.js",
     "take.js",
     "figures.js",
+    "arrivals.js",
+    "upload.js",
     "stage.js",
 )
 

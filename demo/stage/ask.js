@@ -180,7 +180,11 @@ function ownTimes(times) {
 }
 
 function submitQuestion() {
-  if (!S.clip || S.busy) return;
+  if (S.busy) return;
+  if (!S.clip) {
+    noClip();
+    return;
+  }
   const text = $("question").value.trim();
   if (!text) {
     note("Write a question first.", "error");

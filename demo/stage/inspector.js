@@ -45,7 +45,7 @@ function inspectorChanged() {
   $("origin").textContent = S.answer ? S.answer.asked_for + " " + S.answer.note : "";
   $("origin").title = S.answer ? $("origin").textContent + "\n" + S.answer.spent.join(", ") : "";
   root.dataset.answered = time ? "yes" : "no";
-  $("enqueue").hidden = !props.reviewing || !S.answer || S.answer.running;
+  $("enqueue").hidden = !props.reviewing || !S.answer || S.answer.times.some((one) => one.medvlm.state !== "written");
   const pool = poolNow();
   if (pool && !S.selected) S.selected = membersOf(pool)[0].key;
   floorChanged();

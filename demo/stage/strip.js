@@ -74,7 +74,7 @@ function verdictWords(name, time) {
   if (name === "detector") {
     return time.detector.confidence === null ? "nothing found: fixed anchor" : "confidence " + figure(time.detector.confidence, 2);
   }
-  if (time.medvlm.state === "writing") return "writes after the boxes";
+  if (time.medvlm.state === "writing") return "its own box comes last";
   if (time.medvlm.state === "stopped") return "stopped before it wrote";
   return time.medvlm.box ? "wrote a box" : "wrote no box";
 }

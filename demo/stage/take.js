@@ -8,7 +8,7 @@ function fileStem() {
 
 async function takeAway(kind) {
   $("menu").open = false;
-  if (!S.clip || !S.image) return note("Open a clip first.", "error");
+  if (!S.clip || !S.image) return noClip();
   if (kind === "png") return takePicture();
   if (!S.answer) return note("Ask a question first: there is nothing to take away yet.", "error");
   const reply = await askServer("take", { answer: S.answer.token, kind });
@@ -64,10 +64,10 @@ function linkNow() {
 }
 
 async function copyLink() {
+  if (!S.clip) return noClip();
   const link = linkNow();
   if (!link) {
-    openDialog("No link for an upload", [make("p", "", "A link carries the case in itself, so it works for the bundled clips only. Your upload stays with you and is removed when you leave.")]);
-    return;
+    return openDialog("No link for an upload", [make("p", "", "A link carries the case in itself, so it works for the bundled clips only. Your upload stays with you and is removed when you leave.")]);
   }
   try {
     await navigator.clipboard.writeText(link);
@@ -82,6 +82,7 @@ async function copyLink() {
     openDialog("Link to this case", [make("p", "", "The browser does not let the page use the clipboard. Copy the link here:"), field]);
     field.select();
   }
+  return undefined;
 }
 
 let addressTimer = 0;

@@ -86,11 +86,10 @@ function timesChanged() {
   const times = S.answer ? S.answer.times : [];
   row.hidden = times.length < 2;
   root.dataset.times = times.length > 1 ? "many" : "one";
-  const stamp = S.answer ? S.answer.token + times.length : "";
-  if (row.dataset.stamp !== stamp) {
-    row.dataset.stamp = stamp;
-    row.replaceChildren(...times.slice(0, 64).map(timeButton));
-  }
+  const token = S.answer ? S.answer.token : "";
+  if (row.dataset.token !== token) row.replaceChildren();
+  row.dataset.token = token;
+  row.append(...times.slice(row.children.length, 64).map(timeButton)); // more come while a question runs
   for (const button of row.children) {
     const on = S.k !== null && Number(button.dataset.k) === S.k;
     button.setAttribute("aria-current", on ? "true" : "false");

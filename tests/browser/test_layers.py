@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.browser.conftest import OpenPage, part, state, wait_for
+from tests.browser.conftest import DESKTOP, OpenPage, part, state, wait_for
 
 REDRAW = """() => {
   const r = document.querySelector('.rr');
@@ -17,6 +17,8 @@ REDRAW = """() => {
 }"""
 
 
+# Source coordinates of everything that is drawn, every bit of them.
+BOXES = "JSON.stringify([s.pools.get(s.k).rows, s.answer.times])"
 SLIDE = "([f, v]) => { f.value = v; f.dispatchEvent(new Event('input')); }"
 
 
@@ -65,17 +67,23 @@ def test_a_filter_redraws_within_50_ms(open_page: OpenPage) -> None:
     assert spent <= 50
 
 
-def test_zooming_and_resizing_never_touch_the_boxes(open_page: OpenPage) -> None:
-    page = open_page()
+def test_zoom_resize_and_full_screen_never_touch_the_boxes(open_page: OpenPage) -> None:
+    page = open_page(viewport=DESKTOP)
     wait_for(page, "r.stage.k !== null")
-    before = state(page, "JSON.stringify([s.pools.get(s.k).rows, s.answer.times])")
+    before = state(page, BOXES)
+    full = 0
 
     page.focus(part("view"))
     for k in range(50):
-        if k % 5 == 0:
+        if k % 10 == 9:
+            page.click('[data-zoom="full"]')
+            full += page.evaluate("document.fullscreenElement !== null")
+        elif k % 5 == 0:
             page.set_viewport_size({"width": 900 + 37 * k % 700, "height": 700 + 11 * k % 200})
         else:
             page.keyboard.press("+" if k % 3 else "-")
+        assert state(page, BOXES) == before
     page.keyboard.press("0")
 
-    assert state(page, "JSON.stringify([s.pools.get(s.k).rows, s.answer.times])") == before
+    assert full >= 2
+    assert state(page, BOXES) == before

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.browser.conftest import OpenPage, ask, state, wait_for
+from tests.browser.conftest import OpenPage, ask, part, state, wait_for
 from tests.browser.fakes import FakeCore
 
 
@@ -34,3 +34,11 @@ def test_a_link_to_a_kept_answer_runs_nothing(open_page: OpenPage, core: FakeCor
 
     assert state(page, "[s.answer.text, s.answer.stored]") == ["Where is the hook?", True]
     assert len(core.asked) == before
+
+
+def test_a_link_from_other_models_says_so(open_page: OpenPage) -> None:
+    page = open_page("?clip=alpha&profile=full")
+
+    wait_for(page, "!r.querySelector('[data-id=notice]').hidden")
+
+    assert "made with the models of the profile full" in page.text_content(part("notice"))

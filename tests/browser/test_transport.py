@@ -64,3 +64,15 @@ def test_the_scrub_bar_marks_where_the_shot_changes(open_page: OpenPage) -> None
     assert state(page, "s.clip.shots") == [20]
     assert "a new shot" in page.get_attribute(part("scrub"), "aria-valuetext")
     assert page.is_visible(".mark.cut")
+
+
+def test_keys_go_to_the_next_clip_and_back(open_page: OpenPage) -> None:
+    page = open_page()
+    wait_for(page, "r.stage.k !== null")
+
+    page.focus(part("view"))
+    page.keyboard.press("n")
+    wait_for(page, "r.stage.clip.sample === 'beta'")
+    page.keyboard.press("p")
+
+    wait_for(page, "r.stage.clip.sample === 'alpha'")
