@@ -80,9 +80,16 @@ class StoredAsk(Ask):
 
 
 class UploadAsk(Ask):
-    """A file that the browser has just sent to the upload folder."""
+    """A file that the browser has just sent to the upload folder.
+
+    mask: black out what stands outside an endoscope's round picture. confirmed: the visitor was
+    warned of what it may show and keeps it; drop: the visitor does not.
+    """
 
     path: Annotated[str, StringConstraints(min_length=1, max_length=4096)]
+    mask: bool = False
+    confirmed: bool = False
+    drop: bool = False
 
 
 class SubmitAsk(Ask):

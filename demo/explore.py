@@ -29,7 +29,8 @@ from demo.runs import Pace
 from demo.services import Services
 from demo.sessions import Clip, Session, SessionError, Sessions
 from demo.stage import stage
-from refinerank_core.errors import VideoError
+from demo.uploads import outside_words
+from refinerank_core.errors import RefineRankError, VideoError
 from refinerank_core.grounding import Grounding
 
 Facts = dict[str, Any]
@@ -78,12 +79,28 @@ class Explore:
     @errors_to_toast
     def on_upload(self, event: gr.EventData, request: gr.Request) -> gr.HTML:
         """A clip of the visitor's own."""
-        path = uploaded_file(event_ask(UploadAsk, event).path)
+        ask = event_ask(UploadAsk, event)
+        path = uploaded_file(ask.path)
+        if ask.drop:
+            path.unlink()
+            return gr.HTML(progress=ended("dropped"))
         if not self._services.limits.uploads:
             path.unlink()
             raise VideoError("Uploads are off here. Run the app yourself to ask about your videos.")
-        clip = self._sessions.add_upload(self._session(request), path)
+        words = "" if ask.confirmed else self._outside(path)
+        if words:  # nothing is kept of it before the visitor has decided
+            asked = {"path": ask.path, "mask": ask.mask, "words": words}
+            return gr.HTML(progress=ended("outside") | asked)
+        clip = self._sessions.add_upload(self._session(request), path, mask=ask.mask)
         return gr.HTML(**self._shown(clip, Link()))
+
+    def _outside(self, path: Path) -> str:
+        """A warning about a clip; a file that is none is removed."""
+        try:
+            return outside_words(path)
+        except RefineRankError:
+            path.unlink()
+            raise
 
     def on_upload_failed(self) -> gr.HTML:
         """Let the stage say that it is no longer busy."""

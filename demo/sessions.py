@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from demo.samples import Sample, list_samples
 from demo.services import Limits, Services
+from demo.uploads import kept_copy
 from refinerank_core.errors import RefineRankError, VideoError
 from refinerank_core.grounding import Box, Grounding
 from refinerank_core.question import clean_text
@@ -183,8 +184,11 @@ class Sessions:
                 return answer
         return None
 
-    def add_upload(self, session: Session, uploaded: Path) -> Clip:
+    def add_upload(self, session: Session, uploaded: Path, *, mask: bool = False) -> Clip:
         """Take a file over from the upload folder into the visitor's own and open it.
+
+        What is kept is a copy without metadata; with mask, what stands outside an endoscope's
+        round picture is black in it.
 
         Raises:
             VideoError: it is not a video, or larger or longer than allowed; it is removed then.
@@ -196,15 +200,16 @@ class Sessions:
         try:
             shutil.move(uploaded, kept)
             _require_size(kept, self.services.limits)
-            video = self.services.open_video(kept)
-            _require_duration(video, self.services.limits)
+            with self.services.open_video(kept) as video:
+                _require_duration(video, self.services.limits)
+            video = kept_copy(kept, mask=mask)
         except OSError as error:
             shutil.rmtree(home, ignore_errors=True)
             raise VideoError("The upload did not arrive whole. Upload the clip again.") from error
         except RefineRankError:
             shutil.rmtree(home, ignore_errors=True)
             raise
-        clip = Clip(token, video, None, home, kept)
+        clip = Clip(token, video, None, home, video.path)
         with self._lock:
             session.clips[token] = clip
             while len(session.clips) > UPLOADS_KEPT:
@@ -270,7 +275,6 @@ def _require_size(path: Path, limits: Limits) -> None:
 
 def _require_duration(video: Video, limits: Limits) -> None:
     if video.duration_s > limits.duration_s:
-        video.close()
         raise VideoError(
             f"The clip lasts {video.duration_s:.0f} s; at most {limits.duration_s:.0f} s are "
             "taken. Cut it shorter."

@@ -46,11 +46,13 @@ class GroundAsk:
 
     Attributes:
         video: path of the clip, which is opened anew on the other side.
+        sha256: the hash that it goes by.
         question, times, current_s, smooth: as for RefineRank.run.
         count: how many times are requested, also where times is None.
     """
 
     video: Path
+    sha256: str
     question: str
     times: tuple[float, ...] | None
     current_s: float
@@ -63,6 +65,7 @@ class MapsAsk:
     """Response maps of one frame for a target box, on their way to the card."""
 
     video: Path
+    sha256: str
     frame_index: int
     target: Box
 
@@ -120,7 +123,7 @@ def lend(spaces: Any, ground: Ground, maps_at: Maps) -> tuple[Ground, Maps]:
     """
 
     def work(ask: GroundAsk | MapsAsk) -> Generator[Any]:
-        video = opened(ask.video)
+        video = opened(ask.video, ask.sha256)
         if isinstance(ask, GroundAsk):
             yield from ground(video, ask.question, ask.times, ask.current_s, ask.smooth)
         else:
@@ -138,10 +141,10 @@ def lend(spaces: Any, ground: Ground, maps_at: Maps) -> tuple[Ground, Maps]:
                 f"The question asks for {count} times; this Space lends its card for {MOST_TIMES} "
                 "at once. Ask for fewer."
             )
-        return run(GroundAsk(video.path, question, asked, current_s, smooth, count))
+        return run(GroundAsk(video.path, video.sha256, question, asked, current_s, smooth, count))
 
     def lent_maps(video: Video, frame_index: int, target: Box) -> ResponseMaps:
-        (maps,) = run(MapsAsk(video.path, frame_index, target))
+        (maps,) = run(MapsAsk(video.path, video.sha256, frame_index, target))
         found: ResponseMaps = maps
         return found
 
@@ -181,10 +184,10 @@ def on_card(
 
 
 @lru_cache(maxsize=_VIDEOS_OPEN)
-def opened(path: Path) -> Video:
+def opened(path: Path, sha256: str) -> Video:
     """A clip, opened in the process that computes.
 
     Raises:
         VideoError: see open_video.
     """
-    return open_video(path)
+    return open_video(path, sha256=sha256)

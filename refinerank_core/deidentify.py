@@ -164,7 +164,7 @@ def masked_copy(video: Video, target: Path) -> None:
     if not circles:
         raise VideoError(
             f"{video.name}: no content circle was found, so that no border can be masked. "
-            "Leave --mask-border out, or crop the video."
+            "Leave the mask out, or crop the video."
         )
     x, y, radius = (float(value) for value in np.median(np.array(circles), axis=0))
     width, height = video.size_wh

@@ -40,7 +40,7 @@ class Video:
         warnings: sentences a person should see, such as frames missing at the end.
     """
 
-    def __init__(self, name: str, path: Path, footage: Footage) -> None:
+    def __init__(self, name: str, path: Path, footage: Footage, sha256: str | None = None) -> None:
         self.name = name
         self.path = path
         self.times_s: Float64 = footage.times_s
@@ -55,7 +55,7 @@ class Video:
         self._hash_names = footage.hash_names
         self._source = footage.source
         self._lock = RLock()
-        self._sha256: str | None = None
+        self._sha256 = sha256
 
     def __len__(self) -> int:
         return len(self.times_s)
@@ -182,7 +182,11 @@ class Video:
 
 
 def open_video(
-    path: str | Path, *, fps: float | None = None, cache_bytes: int = CACHE_BYTES
+    path: str | Path,
+    *,
+    fps: float | None = None,
+    cache_bytes: int = CACHE_BYTES,
+    sha256: str | None = None,
 ) -> Video:
     """Open a video file, or a folder of numbered frames, for exact reading of any frame.
 
@@ -194,6 +198,7 @@ def open_video(
         path: the file or folder. A name in another Unicode form than on the disk is found.
         fps: for a folder: numbers per second; 1 when not given.
         cache_bytes: most memory held for decoded frames.
+        sha256: the hash that the video goes by, where it is known; else that of its content.
 
     Returns:
         The open video, with at least one frame.
@@ -209,10 +214,10 @@ def open_video(
     name = unicodedata.normalize("NFC", path.name or path.absolute().name) or "video"
     place = _on_disk(path, name)
     if place.is_dir():
-        return Video(name, place, open_folder(place, name, fps or 1.0))
+        return Video(name, place, open_folder(place, name, fps or 1.0), sha256)
     if fps is not None:
         raise ValueError("fps is for folders of frames: a file has its own time stamps")
-    return Video(name, place, open_file(place, name, cache_bytes))
+    return Video(name, place, open_file(place, name, cache_bytes), sha256)
 
 
 def _on_disk(path: Path, name: str) -> Path:

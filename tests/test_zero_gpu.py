@@ -21,7 +21,7 @@ from tests.fake_spaces import FakeSpaces, WorkerError
 
 
 def ask(count: int = 1) -> GroundAsk:
-    return GroundAsk(Path("clip.mp4"), "Where is the hook?", None, 0.0, False, count)
+    return GroundAsk(Path("clip.mp4"), "0f", "Where is the hook?", None, 0.0, False, count)
 
 
 @pytest.mark.parametrize("told", [{}, {"SPACES_ZERO_GPU": "false"}, {"SPACE_ID": "a/b"}])
@@ -44,7 +44,7 @@ def test_more_times_ask_for_more_seconds_up_to_a_days_share() -> None:
     counts = [1, 8, 32, MOST_TIMES]
 
     assert [seconds_for(ask(count)) for count in counts] == [12, 30, 90, 120]
-    assert seconds_for(MapsAsk(Path("clip.mp4"), 3, (0, 0, 9, 9))) == seconds_for(ask(1))
+    assert seconds_for(MapsAsk(Path("clip.mp4"), "0f", 3, (0, 0, 9, 9))) == seconds_for(ask(1))
 
 
 def test_the_work_runs_in_another_process_with_what_was_loaded_before() -> None:
@@ -136,6 +136,6 @@ def test_the_news_of_real_models_travel_without_tensors(system: RefineRank, vide
     assert len({type(one) for one in news}) == 6
 
 
-@pytest.mark.parametrize("sent", [ask(), MapsAsk(Path("clip.mp4"), 3, (0.0, 0.0, 9.0, 9.0))])
+@pytest.mark.parametrize("sent", [ask(), MapsAsk(Path("clip.mp4"), "0f", 3, (0.0, 0.0, 9.0, 9.0))])
 def test_what_is_asked_can_be_pickled(sent: GroundAsk | MapsAsk) -> None:
     assert pickle.loads(pickle.dumps(sent)) == sent

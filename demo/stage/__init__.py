@@ -27,6 +27,7 @@ SCRIPTS = (
     "figures.js",
     "arrivals.js",
     "upload.js",
+    "deidentify.js",
     "stage.js",
 )
 

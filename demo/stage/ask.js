@@ -216,6 +216,14 @@ function setBusy(busy) {
 function progressArrived() {
   const facts = plain(props.progress);
   if (!facts || !facts.state) return;
+  if (facts.state === "outside") {
+    askOutside(facts);
+    return;
+  }
+  if (facts.state === "dropped") {
+    uploadDropped(facts);
+    return;
+  }
   if (facts.state === "unstored") {
     A.opening = false;
     return;

@@ -115,7 +115,7 @@ function wireStage() {
   $("clips").addEventListener("change", (event) => {
     if (event.target.value) trigger("open_clip", { clip: event.target.value });
   });
-  $("pick").hidden = !props.limits.uploads;
+  $("pick").hidden = $("masklabel").hidden = !props.limits.uploads;
   $("pick").addEventListener("click", () => $("file").click());
   $("file").addEventListener("change", (event) => {
     sendFile(event.target.files[0]);

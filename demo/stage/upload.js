@@ -22,7 +22,7 @@ function invitation() {
   return [
     make("h2", "", "Start with a clip"),
     make("p", "", "Drop a surgical video here: MP4, MOV, MKV, AVI or GIF, up to " + props.limits.upload_mb + " MB and "
-      + longest + ". It stays in this session and is removed when you leave."),
+      + longest + ". It stays in this session, without its metadata, and is removed when you leave."),
     open,
   ];
 }
@@ -48,7 +48,7 @@ async function sendFile(file) {
   note("Uploading " + file.name + " (" + megabytes.toFixed(1) + " MB)", "info");
   try {
     const sent = await upload(file);
-    trigger("upload", { path: sent.path });
+    trigger("upload", { path: sent.path, mask: $("maskborder").checked });
   } catch {
     root.dataset.uploading = "no";
     note("The upload was broken off. Try again.", "error");

@@ -28,12 +28,11 @@ def run(args: argparse.Namespace) -> int:
     """Copy, and warn of frames that may have been taken outside the body."""
     refuse_unwritable(args.out)
     with open_video(args.video) as video:
-        note = outside_note(looked_at(video))
+        if note := outside_note(looked_at(video)):  # said before anything is written
+            print(f"refinerank: {note}", file=sys.stderr)
         if args.mask_border:
             masked_copy(video, args.out)
     if not args.mask_border:
         without_metadata(args.video, args.out)
-    if note:
-        print(f"refinerank: {note}", file=sys.stderr)
     print(f"{args.out.name}: no metadata, no sound. An aid, it may miss: look before you share.")
     return 0
