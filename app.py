@@ -11,6 +11,7 @@ from typing import Any
 
 from demo import place, ui, zero_gpu
 from demo.identity import Identity
+from demo.results_services import ResultsSetup
 from demo.review_services import Reviews
 from demo.runs import in_turns
 from demo.services import Limits, ProfileCard, Services
@@ -28,7 +29,9 @@ from refinerank_core.reviews.store import Store
 from refinerank_core.video import Video, open_video
 
 SHOWN_TOGETHER = 4  # requested times that are ranked, and then shown, together
-SAMPLES = Path(__file__).resolve().parent / "assets" / "samples"
+ASSETS = Path(__file__).resolve().parent / "assets"
+SAMPLES = ASSETS / "samples"
+RESULTS = ("study/study.json", "study/beyond.json", "models/phantom-refinenet.card.json")
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -66,6 +69,13 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--videos", type=Path, help="folder with the videos of imported cases")
     parser.add_argument("--check", action="store_true", help="build the page, serve nothing, stop")
     parser.add_argument("--samples", type=Path, default=SAMPLES, help="folder of bundled clips")
+    parser.add_argument(
+        "--results",
+        type=Path,
+        nargs="+",
+        help="what the Results tab shows: files of `evaluate`, `tables`, `phantom study`, cards of "
+        "trainings, or folders of them; else the study that ships",
+    )
     parser.add_argument(
         "--uploads",
         action=argparse.BooleanOptionalAction,
@@ -139,6 +149,12 @@ def wire(rank: RefineRank, samples: Path, limits: Limits, spaces: Any = None) ->
     )
 
 
+def result_files(given: Sequence[Path] | None) -> tuple[Path, ...]:
+    """What the Results tab shows: the files of the command line, else those that ship."""
+    bundled = (ASSETS / name for name in RESULTS)
+    return tuple(given or (one for one in bundled if one.is_file()))
+
+
 def upload_limits(args: argparse.Namespace) -> Limits:
     """What the command line lets visitors upload."""
     return Limits(upload_mb=args.max_upload_mb, duration_s=args.max_upload_s, uploads=args.uploads)
@@ -183,15 +199,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     services = wire(rank, args.samples, upload_limits(args), spaces)
     sessions = Sessions(services)
+    results = ResultsSetup(result_files(args.results))
     if args.check:
-        ui.build(services, sessions, reviews)
+        ui.build(services, sessions, reviews, results)
         sessions.close()
         reviews.store.close()
         print("refinerank: the page can be built.")
         return 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uploads are removed on the way out
     try:
-        ui.build(services, sessions, reviews).launch(
+        ui.build(services, sessions, reviews, results).launch(
             server_name=args.host,
             server_port=args.port,
             share=args.share,

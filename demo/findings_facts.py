@@ -22,6 +22,7 @@ from refinerank_core.failure_figures import (
 from refinerank_core.failures import CATEGORIES
 from refinerank_core.grounding import Box
 from refinerank_core.reviews.inspection import Evidence
+from refinerank_core.reviews.names import video_stem
 from refinerank_core.reviews.records import Case
 
 Plain = dict[str, Any]
@@ -51,12 +52,13 @@ def filtered(mine: Iterable[Evidence], ask: FindingsAsk) -> list[Evidence]:
 
 
 def narrowed(mine: Iterable[Evidence], ask: FindingsAsk) -> list[Evidence]:
-    """Those of the wanted data set, procedure, tool and target size, in whatever category."""
+    """Those of the wanted data set, procedure, tool, target size and video, in any category."""
     wanted = {name: getattr(ask, name) for name in ("dataset", "procedure", "tool", "size")}
     return [
         one
         for one in mine
         if all(value in ("", DIMENSIONS[name](one.judged)) for name, value in wanted.items())
+        and ask.video in ("", video_stem(one.case.video_name))
     ]
 
 
@@ -103,7 +105,10 @@ def findings_facts(
             name: sorted({DIMENSIONS[name](one) for one in rows})
             for name in ("dataset", "procedure", "tool", "size")
         }
-        | {"category": list(CATEGORIES)},
+        | {
+            "category": list(CATEGORIES),
+            "video": sorted({video_stem(one.case.video_name) for one in mine}),
+        },
         "runs": runs_facts(everything),
         "total": len(rows),
         "reviewed": sum(one.reviewed for one in rows),

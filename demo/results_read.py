@@ -1,4 +1,4 @@
-"""Result files: a study or tables, an evaluation, a checkpoint's card. Read whole or not at all."""
+"""Result files: a study, tables, an evaluation, options, a card. Read whole or not at all."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from refinerank_core.errors import FormatError
 
@@ -124,6 +124,49 @@ class Evaluation(_Part):
     problems: list[dict[str, Any]] = []
 
 
+class Calibrated(_Part):
+    """Reliability of the answers before and after a calibration."""
+
+    method: Text = ""
+    bins: dict[str, Bins]
+
+    @field_validator("bins", mode="before")
+    @classmethod
+    def _as_columns(cls, told: Any) -> Any:
+        """Bins that are written row by row become columns."""
+        if not isinstance(told, Mapping):
+            return told
+        return {name: _columns(one) if isinstance(one, list) else one for name, one in told.items()}
+
+
+class Options(_Part):
+    """What `phantom beyond` writes: options beyond the paper on the study's videos."""
+
+    options: Lines
+    differences: dict[str, dict[str, Gap]] = {}
+    calibration: Calibrated | None = None
+    seeds: list[int] = []
+    models: list[Text] = []
+    command: Text = ""
+    revision: Text = ""
+
+
+def _columns(rows: list[Any]) -> dict[str, Any]:
+    """counts, predicted, reached and error of rows {count, predicted, correct}."""
+    if not all(isinstance(row, Mapping) for row in rows):
+        raise ValueError("bins must be objects")
+    counts = [int(row["count"]) for row in rows]
+    predicted = [row["predicted"] for row in rows]
+    reached = [row["correct"] for row in rows]
+    gaps = [
+        count * abs(float(p) - float(r))
+        for count, p, r in zip(counts, predicted, reached, strict=True)
+        if p is not None and r is not None
+    ]
+    error = sum(gaps) / max(sum(counts), 1)
+    return {"counts": counts, "predicted": predicted, "reached": reached, "error": error}
+
+
 class Card(_Part):
     """What a training writes beside its checkpoint."""
 
@@ -146,8 +189,8 @@ class Document:
     """
 
     name: str
-    kind: Literal["study", "evaluation", "card"]
-    content: Study | Evaluation | Card
+    kind: Literal["study", "evaluation", "options", "card"]
+    content: Study | Evaluation | Options | Card
 
 
 def read_document(path: Path) -> Document:
@@ -177,6 +220,8 @@ def document(name: str, told: Any) -> Document:
             return Document(name, "study", _checked(name, Study, told))
         if "strict" in told and "leaderboard" in told:
             return Document(name, "evaluation", _checked(name, Evaluation, told))
+        if "options" in told:
+            return Document(name, "options", _checked(name, Options, told))
         if "plan" in told and "config" in told:
             return Document(name, "card", _checked(name, Card, told))
     raise FormatError(
@@ -188,6 +233,8 @@ def document(name: str, told: Any) -> Document:
 def _checked(name: str, kind: Any, told: Any) -> Any:
     try:
         found = kind.model_validate(told)
+    except KeyError as error:
+        raise FormatError(f"{name} is damaged: {error} is missing. Make it again.") from error
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the file"

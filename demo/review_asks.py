@@ -149,6 +149,7 @@ class FindingsAsk(Ask):
     procedure: Word = ""
     tool: Word = ""
     size: Word = ""
+    video: Word = ""
     by: Literal["dataset", "procedure", "tool", "size", "method"] = "method"
     offset: Index = 0
     before: Annotated[str, StringConstraints(max_length=1000)] = ""

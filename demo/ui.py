@@ -7,10 +7,12 @@ from typing import Any
 
 import gradio as gr
 
-from demo import api, explore, findings_page, review_page
+from demo import api, explore, findings_page, results_page, review_page
 from demo.findings_desk import FindingsDesk
 from demo.frames import FrameImages
 from demo.human import Human
+from demo.results_desk import ResultsDesk
+from demo.results_services import ResultsSetup
 from demo.review_desk import ReviewDesk
 from demo.review_files import ReviewFiles
 from demo.review_services import Reviews
@@ -25,14 +27,19 @@ _FONTS = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif")  # n
 _MONO = ("ui-monospace", "SFMono-Regular", "Menlo", "monospace")
 
 
-def build(services: Services, sessions: Sessions, reviews: Reviews | None = None) -> gr.Blocks:
+def build(
+    services: Services,
+    sessions: Sessions,
+    reviews: Reviews | None = None,
+    results: ResultsSetup | None = None,
+) -> gr.Blocks:
     """The whole app; nothing is loaded or served yet. Without reviews it is Explore alone."""
     frames = FrameImages()
     with gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True) as blocks:
         if reviews is None:
             explore.build(services, sessions, frames, blocks, ())
         else:
-            _tabs(services, sessions, reviews, frames, blocks)
+            _tabs(services, sessions, reviews, results or ResultsSetup(), frames, blocks)
         api.build(api.Api(services, sessions, frames))
     blocks.queue(max_size=32)
     return blocks  # type: ignore[no-any-return]
@@ -42,6 +49,7 @@ def _tabs(
     services: Services,
     sessions: Sessions,
     reviews: Reviews,
+    results: ResultsSetup,
     frames: FrameImages,
     blocks: gr.Blocks,
 ) -> None:
@@ -58,6 +66,10 @@ def _tabs(
             desk = FindingsDesk(reviews, shelf)
             handlers = findings_page.Findings(reviews, desk, shelf, sessions, frames)
             findings_page.build(desk, handlers, view, tabs)
+        with gr.Tab("Results", id="results", elem_id="tab-results"):
+            shown = ResultsDesk(results, desk, reviews.identity)
+            drawn = results_page.Results(shown, sessions, frames)
+            results_page.build(shown, drawn, view, tabs)
 
 
 def launch_settings(services: Services) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from refinerank_core.commands import (
     rows,
     space,
     submit,
+    tables,
     train,
     untrained,
 )
@@ -44,7 +45,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for command in (ground, info, reviews, export, import_, bench, untrained, refinenet):
         command.add_to(commands)
-    for command in (rows, features, train, predict, evaluate, submit, bench_training):
+    for command in (rows, features, train, predict, evaluate, tables, submit, bench_training):
         command.add_to(commands)
     for command in (fetch, convert_detector, space, deidentify):
         command.add_to(commands)

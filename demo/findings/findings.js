@@ -1,7 +1,7 @@
 // Everything put together: filters, clicks in the figures, what comes from the server.
 
 const F = { offset: 0, ticket: 0, stamp: "", seen: false };
-const FILTERS = ["category", "dataset", "procedure", "tool", "size"];
+const FILTERS = ["category", "dataset", "procedure", "tool", "size", "video"];
 const filterField = (name) => element.querySelector('[data-filter="' + name + '"]');
 
 function wishes() {
@@ -107,6 +107,14 @@ $("after").addEventListener("click", () => {
   load();
 });
 $("agreement").addEventListener("toggle", () => { if ($("agreement").open) agreementWanted(); });
+// The Results tab sends here to look at one video's cases.
+window.addEventListener("refinerank-video", () => {
+  const list = filterField("video");
+  for (const name of FILTERS) filterField(name).value = "";
+  if (![...list.options].some((one) => one.value === window.refinerankVideo)) list.append(new Option(window.refinerankVideo, window.refinerankVideo));
+  list.value = window.refinerankVideo;
+  reload();
+});
 setTimeout(wirePlots, 0);
 // What was reviewed meanwhile counts when the tab is turned to again.
 new ResizeObserver(() => {
