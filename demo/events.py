@@ -96,6 +96,7 @@ class SubmitAsk(Ask):
     """A question to answer. times None: read them from the text, else the frame looked at.
 
     ticket: a number that the page gives this question, to be able to stop it.
+    variant: whose RefineNet answers; "": that of the profile itself.
     """
 
     clip: Token
@@ -104,6 +105,7 @@ class SubmitAsk(Ask):
     times: list[Seconds] | None = None
     index: Index = 0
     smooth: bool = False
+    variant: Annotated[str, StringConstraints(max_length=64)] = ""
 
 
 class CancelAsk(Ask):

@@ -171,7 +171,7 @@ def build(
     explore = Explore(services, sessions, frames, pace)
     asking = Asking(services, sessions, pace)
     look = Lookup(services, sessions, frames, pace)
-    served = [look.frame, look.pool, look.maps, look.read, look.shots, look.take]
+    served = [look.frame, look.pool, look.maps, look.read, look.shots, look.take, look.variants]
     view = stage(
         [answered(one) for one in (*served, *reviewing)],
         reviewing=bool(reviewing),

@@ -65,6 +65,10 @@ class Lookup:
             "per_time_s": self._pace.left_s(self._services.stages, {}, 1),
         }
 
+    def variants(self, sent: Any) -> Facts:
+        """The RefineNets that can answer instead of the profile's own."""
+        return {"rows": [present.profile_facts(card) for card in self._services.variants()]}
+
     def shots(self, sent: Any) -> Facts:
         """The frames that begin a new shot; None: not known yet, ask again later."""
         found = self._shots.of(self._sessions.clip(read_ask(OpenAsk, sent).clip))

@@ -28,6 +28,7 @@ SCRIPTS = (
     "arrivals.js",
     "upload.js",
     "deidentify.js",
+    "variants.js",
     "stage.js",
 )
 
@@ -44,8 +45,8 @@ def stage(
     """Put the stage into the open Blocks.
 
     Args:
-        server_functions: frame, pool, maps, read, shots and take, and review_enqueue and reviewed
-            where reviewing; each gets one message.
+        server_functions: frame, pool, maps, read, shots, take and variants, and review_enqueue
+            and reviewed where reviewing; each gets one message.
         reviewing: answers can be put into the review queue.
         profile, stages, caveat, limits: fixed facts for the screen.
     """

@@ -197,7 +197,7 @@ function submitQuestion() {
   A.asked = text;
   A.ticket = Math.floor(Math.random() * 2147483647);
   runningChanged({ state: "waiting", stages: [], total: 1, left_s: null });
-  trigger("submit", { clip: S.clip.token, text, times: A.own, index: S.index, ticket: A.ticket,
+  trigger("submit", { clip: S.clip.token, text, times: A.own, index: S.index, ticket: A.ticket, variant: V.chosen,
     smooth: A.smooth });
 }
 

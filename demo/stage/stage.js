@@ -47,7 +47,7 @@ function floorChanged() {
 }
 
 function badge() {
-  const facts = props.profile;
+  const facts = profileNow();
   $("badge").textContent = facts.badge;
   $("badge").dataset.kind = facts.kind;
   $("badge").title = facts.label + "\n" + facts.ids.join("\n") + "\non " + facts.device;
@@ -141,6 +141,7 @@ root.stage = S; // for the console and for tests: what is on the screen
 buildLayers();
 buildStrip();
 badge();
+wireVariants();
 wireCanvas();
 wireInspector();
 wireMaps();
