@@ -31,6 +31,7 @@ from refinerank_core.commands import (
     train,
     untrained,
 )
+from refinerank_core.commands.train_reviews import FROM_ENVIRONMENT
 from refinerank_core.errors import RefineRankError
 from refinerank_core.phantom.commands import add_phantom
 from refinerank_core.reviews.database import DEFAULT_DATABASE
@@ -58,6 +59,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = build_parser().parse_args(argv)
     if "db" in args and args.db is None:
         args.db = os.environ.get("REFINERANK_DB", DEFAULT_DATABASE)
+    if getattr(args, "reviews", None) == FROM_ENVIRONMENT:
+        args.reviews = os.environ.get("REFINERANK_DB", DEFAULT_DATABASE)
     try:
         return int(args.run(args))
     except RefineRankError as error:
