@@ -25,6 +25,7 @@ from refinerank_core.progress import STAGES, News
 from refinerank_core.responses import CAVEAT, ResponseMaps, as_arrays
 from refinerank_core.reviews.accounts import Accounts
 from refinerank_core.reviews.database import DEFAULT_DATABASE
+from refinerank_core.reviews.pictures import Pictures
 from refinerank_core.reviews.store import Store
 from refinerank_core.video import Video, open_video
 
@@ -179,7 +180,15 @@ def open_reviews(
         by_hub = place.on_space(environment) and "OAUTH_CLIENT_ID" in environment
         identity = Identity("hub" if by_hub else "open")
     database, lasts = place.database(args.db, environment, storage)
-    return Reviews(Store(database), identity, ephemeral=not lasts, videos=args.videos)
+    # Beside a review file that lasts; a server's database has no such place.
+    beside = None if "://" in str(database) else Path(f"{database}.pictures")
+    return Reviews(
+        Store(database),
+        identity,
+        ephemeral=not lasts,
+        videos=args.videos,
+        pictures=Pictures(beside) if lasts and beside else None,
+    )
 
 
 def main(argv: Sequence[str] | None = None) -> int:

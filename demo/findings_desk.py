@@ -7,7 +7,7 @@ from typing import Any
 
 from demo import findings_facts as facts
 from demo.events import read_ask
-from demo.frames import thumb
+from demo.frames import small, thumb
 from demo.review_asks import CaseAsk, FindingsAsk
 from demo.review_services import Reviews
 from demo.shelf import Shelf
@@ -29,6 +29,7 @@ class FindingsDesk:
 
     def __init__(self, reviews: Reviews, shelf: Shelf) -> None:
         self._store = reviews.store
+        self._pictures = reviews.pictures
         self._shelf = shelf
         self._lock = Lock()
         self._read: tuple[int, list[Evidence]] = (-1, [])
@@ -64,6 +65,8 @@ class FindingsDesk:
         ask = read_ask(CaseAsk, sent)
         case = self._store.case(ask.case_id).case
         clip = self._shelf.find(case, ask.clips)
+        if clip is None and self._pictures is not None and self._pictures.has(ask.case_id):
+            return {"src": small(self._pictures.read(ask.case_id))}
         if clip is None or case.frame_index is None:
             return {"src": None}
         return {"src": thumb(clip, case.frame_index)}

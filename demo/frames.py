@@ -8,6 +8,8 @@ import cv2
 import numpy as np
 
 from demo.sessions import Clip
+from refinerank_core.errors import StoreError
+from refinerank_core.structures import Image
 
 LONG_SIDE_PX = 1920
 THUMB_PX = 360
@@ -61,13 +63,30 @@ def thumb(clip: Clip, index: int) -> str:
     return encode(clip, index, THUMB_PX)
 
 
+def small(jpeg: bytes) -> str:
+    """A kept picture as a small data URL. Raises StoreError when it is damaged."""
+    image = cv2.imdecode(np.frombuffer(jpeg, np.uint8), cv2.IMREAD_COLOR)
+    if image is None:
+        raise StoreError("The kept picture is damaged. Forget it in Review.")
+    return data_url(pack(np.asarray(image[:, :, ::-1], np.uint8), THUMB_PX))
+
+
 def encode(clip: Clip, index: int, long_side_px: int = LONG_SIDE_PX) -> str:
     """Decode one frame and pack it as a JPEG data URL."""
-    image = clip.video.read_frame(index).image
+    return data_url(pack(clip.video.read_frame(index).image, long_side_px))
+
+
+def data_url(jpeg: bytes) -> str:
+    """A JPEG as the address of a picture."""
+    return "data:image/jpeg;base64," + base64.b64encode(jpeg).decode()
+
+
+def pack(image: Image, long_side_px: int = LONG_SIDE_PX, quality: int = QUALITY) -> bytes:
+    """A picture as JPEG, made smaller where it is larger than this."""
     height, width = image.shape[:2]
     scale = long_side_px / max(height, width)
     if scale < 1:
         size = (max(1, round(width * scale)), max(1, round(height * scale)))
         image = np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)
-    packed = cv2.imencode(".jpg", image[:, :, ::-1], [cv2.IMWRITE_JPEG_QUALITY, QUALITY])[1]
-    return "data:image/jpeg;base64," + base64.b64encode(packed.tobytes()).decode()
+    packed = cv2.imencode(".jpg", image[:, :, ::-1], [cv2.IMWRITE_JPEG_QUALITY, quality])[1]
+    return packed.tobytes()

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints
 
 from demo.events import Ask, Index, Token
+from refinerank_core.boxes import Space
 from refinerank_core.reviews.fold import Status
 from refinerank_core.reviews.worklist import Sort, Wanted
 
@@ -112,6 +113,13 @@ class EnqueueAsk(Ask):
     who: Who
 
 
+class ForgetAsk(Ask):
+    """A case whose kept picture shall go."""
+
+    case_id: CaseId
+    who: Who
+
+
 class FillAsk(Ask):
     """The answers kept beside the bundled clips, for the queue."""
 
@@ -127,7 +135,13 @@ class OutAsk(Ask):
 
 
 class InAsk(Ask):
-    """A file that was just uploaded, with what the importing person says about it."""
+    """A file that was just uploaded, with what the importing person says about it.
+
+    rows: path of the question rows that a submission answers, just uploaded, too.
+    space, frame_base: how boxes and frame numbers are to be read; None: as the format says.
+    rescale: boxes made on another picture size are scaled instead of refused.
+    dataset, procedure: of a grounding.
+    """
 
     who: Who
     path: Annotated[str, StringConstraints(min_length=1, max_length=4096)]
@@ -135,6 +149,12 @@ class InAsk(Ask):
     method: Word = ""
     width: Annotated[int, Field(ge=0, le=100_000)] = 0
     height: Annotated[int, Field(ge=0, le=100_000)] = 0
+    rows: Annotated[str, StringConstraints(max_length=4096)] = ""
+    space: Space | None = None
+    frame_base: Literal[0, 1] | None = None
+    rescale: bool = False
+    dataset: Word = ""
+    procedure: Word = ""
 
 
 class FindingsAsk(Ask):

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from demo.events import FrameAsk, read_ask
-from demo.frames import FrameImages
+from demo.frames import FrameImages, data_url
 from demo.identity import IdentityError
 from demo.review_asks import (
     ActAsk,
@@ -57,7 +57,7 @@ class ReviewDesk:
         ask = read_ask(QueueAsk, sent)
         page = self._store.queue(ask.wanted())
         choices, progress = self._store.choices(), self._store.progress(ask.me)
-        return queue_facts(page, choices, progress, blind=ask.blind)
+        return queue_facts(page, choices, progress, blind=ask.blind, me=ask.me)
 
     def review_case(self, sent: Any) -> Facts:
         """One case with its history."""
@@ -65,7 +65,16 @@ class ReviewDesk:
         view = self._store.case(ask.case_id)
         clip = self._shelf.find(view.case, ask.clips)
         events = self._store.history(ask.case_id)
-        return case_facts(view, events, clip, me=ask.me, blind=ask.blind, hidden=ask.hidden)
+        facts = case_facts(view, events, clip, me=ask.me, blind=ask.blind, hidden=ask.hidden)
+        pictures = self._reviews.pictures
+        return facts | {"kept": pictures is not None and pictures.has(ask.case_id)}
+
+    def review_picture(self, sent: Any) -> Facts:
+        """The kept picture of a case whose video is gone."""
+        pictures = self._reviews.pictures
+        if pictures is None:
+            raise StoreError("No pictures are kept here.")
+        return {"src": data_url(pictures.read(read_ask(OnlyCase, sent).case_id))}
 
     def review_candidates(self, sent: Any) -> Facts:
         """The kept boxes of a case, in rank order."""

@@ -62,12 +62,19 @@ def keys_of(case: Case, *, me: str, blind: bool) -> dict[str, str]:
     return {chr(ord("A") + place): name for place, name in enumerate(shuffled)}
 
 
-def queue_facts(page: Page, choices: Choices, progress: Progress, *, blind: bool) -> Plain:
-    """The queue, what its filters can be, and how far the work is."""
-    kept = {"method"} if blind else set()
+def queue_facts(page: Page, choices: Choices, progress: Progress, *, blind: bool, me: str) -> Plain:
+    """The queue, what its filters can be, and how far the work is.
+
+    Blind: without methods, and without what others decided.
+    """
+    items = [one.model_dump(mode="json") for one in page.items]
+    for item in items if blind else ():
+        del item["method"]
+        if item["status"] != "new" and item["reviewer"] != me:
+            item["status"] = "decided"
     methods = [] if blind else [{"name": one, "label": label(one)} for one in choices.methods]
     return {
-        "items": [one.model_dump(mode="json", exclude=kept) for one in page.items],
+        "items": items,
         "total": page.total,
         "choices": choices.model_dump(mode="json") | {"methods": methods},
         "progress": progress.model_dump(mode="json") | {"words": progress_words(progress)},
@@ -219,6 +226,8 @@ def decision_words(judgement: Judgement, *, names: bool) -> str:
         words.append(f"sure {judgement.confidence}/5")
     if judgement.tags:
         words.append(", ".join(judgement.tags))
+    if judgement.comment:
+        words.append(f"“{judgement.comment}”")
     moved = overlap(judgement.box_before, judgement.reviewed_box)
     if judgement.decision == "fix" and moved is not None:
         words.append(f"IoU {moved:.2f} with the box before")

@@ -8,21 +8,18 @@ from typing import Any
 
 from demo.events import read_ask
 from demo.explore import uploaded_file
-from demo.review_asks import EnqueueAsk, FillAsk, InAsk, OutAsk, Who
+from demo.frames import pack as pack_frame
+from demo.review_asks import EnqueueAsk, FillAsk, ForgetAsk, InAsk, OutAsk, Who
 from demo.review_services import Reviews
+from demo.review_videos import Derived, KnownVideos
 from demo.samples import Sample
-from demo.sessions import Sessions
-from refinerank_core.errors import FormatError
+from demo.sessions import SessionError, Sessions
+from demo.shelf import Shelf
+from refinerank_core.errors import FormatError, StoreError
 from refinerank_core.formats.catalogue import FORMATS, load_files, pack, read_rows
 from refinerank_core.formats.rows import Asked
 from refinerank_core.grounding import Box, Grounding
-from refinerank_core.reviews.exchange import (
-    Imported,
-    VideoInfo,
-    import_rows,
-    rows_of,
-    stated_facts,
-)
+from refinerank_core.reviews.exchange import Imported, import_rows, rows_of
 from refinerank_core.reviews.fold import Status
 from refinerank_core.reviews.intake import Added
 from refinerank_core.reviews.records import Truth
@@ -32,14 +29,16 @@ from refinerank_core.reviews.worklist import Wanted
 Facts = dict[str, Any]
 GROUNDING = "grounding"
 PHANTOM = "Phantom surgery"
+KEPT_QUALITY = 95  # a kept picture may be judged again much later
 _MOST_FAULTS = 50
 
 
 class ReviewFiles:
     """The functions that the browser calls by their names."""
 
-    def __init__(self, reviews: Reviews, sessions: Sessions) -> None:
+    def __init__(self, reviews: Reviews, sessions: Sessions, shelf: Shelf) -> None:
         self._reviews = reviews
+        self._shelf = shelf
         self._store = reviews.store
         self._sessions = sessions
 
@@ -48,9 +47,40 @@ class ReviewFiles:
         ask = read_ask(EnqueueAsk, sent)
         by = self._name(ask.who)
         answer = self._sessions.answer(ask.answer)
+        if answer.unwritten:
+            raise SessionError("A part of this answer is missing. Ask again, then add it.")
         added = self._add(answer.grounding, answer.clip.sample, by)
-        video = answer.clip.video
-        return {"words": added_words(added), "cases": list(added.case_ids), "video": video.sha256}
+        video, pictures = answer.clip.video, self._reviews.pictures
+        fleeting = pictures if answer.clip.sample is None else None
+        return {
+            "words": added_words(added),
+            "cases": list(added.case_ids),
+            "video": video.sha256,
+            "keep": sum(not fleeting.has(one) for one in added.case_ids) if fleeting else 0,
+        }
+
+    def review_keep(self, sent: Any) -> Facts:
+        """Keep the asked frames of an upload, because its visitor said so."""
+        ask = read_ask(EnqueueAsk, sent)
+        self._name(ask.who)
+        answer, pictures = self._sessions.answer(ask.answer), self._reviews.pictures
+        if pictures is None:
+            raise StoreError("No pictures are kept here. Export the grounding instead.")
+        cases = cases_of(answer.grounding)
+        for case, time in zip(cases, answer.grounding.times, strict=True):
+            self._store.case(case.case_id)  # pictures are of cases, and of nothing else
+            image = answer.clip.video.read_frame(time.frame_index).image
+            pictures.keep(case.case_id, pack_frame(image, quality=KEPT_QUALITY))
+        count = len(cases)
+        return {"words": f"{count} picture{'s'[: count != 1]} kept with the review."}
+
+    def review_forget(self, sent: Any) -> Facts:
+        """Remove the kept picture of a case."""
+        ask = read_ask(ForgetAsk, sent)
+        self._name(ask.who)
+        if self._reviews.pictures is not None:
+            self._reviews.pictures.forget(ask.case_id)
+        return {"words": "The picture is removed."}
 
     def review_fill(self, sent: Any) -> Facts:
         """Put every answer that is kept beside a bundled clip into the queue."""
@@ -88,40 +118,43 @@ class ReviewFiles:
         ask = read_ask(InAsk, sent)
         by = self._name(ask.who)
         path = uploaded_file(ask.path)
+        rows = uploaded_file(ask.rows) if ask.rows else None
         try:
-            imported = self._import(ask, path, by)
+            imported = self._import(ask, path, rows, by)
+        except FormatError as error:
+            raise FormatError(on_screen(str(error))) from error
         finally:
-            path.unlink(missing_ok=True)
+            for one in filter(None, (path, rows)):
+                one.unlink(missing_ok=True)
         return {
             "words": added_words(imported.added),
-            "notes": list(imported.notes),
+            "notes": [on_screen(one) for one in imported.notes],
             "faults": [
-                {"line": one.line, "text": one.text} for one in imported.faults[:_MOST_FAULTS]
+                {"line": one.line, "text": on_screen(one.text)}
+                for one in imported.faults[:_MOST_FAULTS]
             ],
             "left_out": len(imported.faults),
         }
 
-    def _import(self, ask: InAsk, path: Path, by: str) -> Imported:
+    def _import(self, ask: InAsk, path: Path, rows: Path | None, by: str) -> Imported:
         if ask.format == GROUNDING:
             grounding = Grounding.load(path)
-            added = self._store.add(cases_of(grounding), by=by, grounding=grounding)
-            return Imported(added, (), ())
+            cases = cases_of(grounding, dataset=ask.dataset, procedure=ask.procedure)
+            return Imported(self._store.add(cases, by=by, grounding=grounding), (), ())
         if ask.format not in FORMATS:
             raise FormatError("There is no such format. Reload the page.")
-        videos = [
-            VideoInfo(one.video.name, one.video.sha256, one.video.size_wh, one.video.times_s)
-            for one in map(self._sessions.sample, (s.name for s in self._sessions.samples()))
-        ]
-        sizes, frames = stated_facts(videos)
+        videos = KnownVideos(self._shelf)
         asked = Asked(
-            sizes=sizes,
-            frames=frames,
+            space=ask.space,
+            frame_base=ask.frame_base,
+            sizes=Derived(videos, lambda one: one.size_wh),
+            frames=Derived(videos, lambda one: len(one.times_s)),
+            rescale=ask.rescale,
             method=ask.method,
             any_size=(ask.width, ask.height) if ask.width and ask.height else None,
         )
-        reading = read_rows(ask.format, load_files(path), asked)
-        by_stem = dict(zip(sizes, videos, strict=True))
-        return import_rows(self._store, reading, by=by, method=ask.method, videos=by_stem)
+        reading = read_rows(ask.format, load_files(path), asked, load_files(rows) if rows else None)
+        return import_rows(self._store, reading, by=by, method=ask.method, videos=videos)
 
     def _add(self, grounding: Grounding, sample: Sample | None, by: str) -> Added:
         """The cases of one grounding, with the truth where the sample knows it."""
@@ -149,3 +182,21 @@ def added_words(added: Added) -> str:
     if added.truths:
         words.append(f"{added.truths} with truth")
     return ", ".join(words) + "."
+
+
+_FLAGS = {
+    "--space": "“How boxes are read”",
+    "--rows": "“Question rows”",
+    "--size": "“Frame size”",
+    "--frame-base": "“First frame”",
+    "--rescale": "“Scale boxes”",
+    "--method": "“Method”",
+}
+
+
+def on_screen(text: str) -> str:
+    """A sentence that names flags of the command, with the fields of the form in their place."""
+    text = text.replace("--frame-base 1", "“First frame” 1")
+    for flag, words in _FLAGS.items():
+        text = text.replace(flag, words)
+    return text

@@ -25,25 +25,24 @@ def build(reviews: Reviews, desk: ReviewDesk, files: ReviewFiles, blocks: gr.Blo
         desk.frame,
         desk.review_queue,
         desk.review_case,
+        desk.review_picture,
         desk.review_candidates,
         desk.review_suggest,
         desk.review_login,
         desk.review_act,
         files.review_fill,
+        files.review_forget,
         files.review_out,
         files.review_in,
     )
     if reviews.identity.mode == "hub":
-        gr.LoginButton(size="sm", elem_id="hub-login")
+        gr.LoginButton(elem_id="hub-login", visible="hidden")  # pressed by the tab's own dialog
     view = review(
         [answered(one) for one in served],
         identity=reviews.identity.mode,
         ephemeral=reviews.ephemeral,
         tags=TAGS,
-        formats=[
-            {"name": one.name, "title": one.title, "reads": one.read is not None}
-            for one in FORMATS.values()
-        ],
+        formats=[{"name": one.name, "title": one.title} for one in FORMATS.values()],
         methods=[[name, words] for name, words in LABELS.items()],
         page=PAGE,
     )

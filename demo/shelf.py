@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Lock
 
 from demo.samples import SUFFIXES
-from demo.sessions import Clip, SessionError, Sessions
+from demo.sessions import SAMPLE_TOKEN, Clip, SessionError, Sessions
 from refinerank_core.errors import VideoError
 from refinerank_core.reviews.names import VIDEO_SUFFIXES, video_stem
 from refinerank_core.reviews.records import Case
@@ -53,6 +53,11 @@ class Shelf:
                 self._open[name] = Clip(token, self._sessions.services.open_video(path), None)
             return self._open[name]
 
+    def tokens(self) -> dict[str, str]:
+        """Video stem -> token of every video that stays here; a bundled clip before a file."""
+        files = {video_stem(one.name): SHELF_TOKEN + one.name for one in self._files()}
+        return files | {one.name: SAMPLE_TOKEN + one.name for one in self._sessions.samples()}
+
     def _tokens(self, case: Case, own: Sequence[str]) -> list[str]:
         stem = video_stem(case.video_name)
         bundled = [
@@ -71,7 +76,9 @@ class Shelf:
 
 
 def is_about(clip: Clip, case: Case) -> bool:
-    """Whether a clip shows a case: the same bytes where they are known, and the same size."""
+    """Whether a clip shows a case: the same bytes, or name where they are not known; and size."""
     if case.video_sha256 and clip.video.sha256 != case.video_sha256:
+        return False
+    if not case.video_sha256 and video_stem(clip.video.name) != video_stem(case.video_name):
         return False
     return clip.video.size_wh == (case.width, case.height)

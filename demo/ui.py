@@ -54,11 +54,11 @@ def _tabs(
     blocks: gr.Blocks,
 ) -> None:
     shelf = Shelf(sessions, reviews.videos)
-    files = ReviewFiles(reviews, sessions)
+    files = ReviewFiles(reviews, sessions, shelf)
     with gr.Tabs(elem_id="tabs") as tabs:
         with gr.Tab("Explore", id="explore", elem_id="tab-explore"):
             human = Human(reviews.store, sessions)
-            asked = (files.review_enqueue, human.reviewed)
+            asked = (files.review_enqueue, files.review_keep, human.reviewed)
             view = explore.build(services, sessions, frames, blocks, asked)
         with gr.Tab("Review", id="review", elem_id="tab-review"):
             review_page.build(reviews, ReviewDesk(reviews, shelf, frames), files, blocks)

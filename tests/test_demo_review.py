@@ -11,14 +11,17 @@ from typing import Any
 import pytest
 
 from demo.events import answered
+from demo.findings_desk import FindingsDesk
 from demo.frames import FrameImages
 from demo.identity import Identity, IdentityError
 from demo.review_desk import ReviewDesk
 from demo.review_files import ReviewFiles
 from demo.review_services import Reviews
-from demo.sessions import SessionError, Sessions
+from demo.sessions import Answer, Clip, SessionError, Sessions
 from demo.shelf import Shelf
+from refinerank_core.errors import StoreError
 from refinerank_core.reviews.accounts import Accounts, hash_password
+from refinerank_core.reviews.pictures import Pictures
 from refinerank_core.reviews.store import Store
 from refinerank_core.reviews.worklist import Wanted
 from refinerank_core.video import open_video
@@ -55,7 +58,7 @@ class Desk:
         self.reviews = Reviews(self.store, identity or Identity(), ephemeral=False, videos=None)
         self.shelf = Shelf(self.sessions, None)
         self.look = ReviewDesk(self.reviews, self.shelf, FrameImages())
-        self.files = ReviewFiles(self.reviews, self.sessions)
+        self.files = ReviewFiles(self.reviews, self.sessions, self.shelf)
 
     def close(self) -> None:
         self.store.close()
@@ -241,6 +244,28 @@ def test_blind_hides_names_and_the_order_is_one_reviewers_own(desk: Desk) -> Non
     assert len(orders) > 1
 
 
+def test_a_blind_queue_tells_nothing_of_what_others_decided(desk: Desk) -> None:
+    first, second = desk.fill()
+    send(desk, action(first), action(second, "web-of-dr-b", by="Dr B"))
+
+    items = desk.look.review_queue({"me": "Dr B", "blind": True})["items"]
+    open_eyed = desk.look.review_queue({"me": "Dr B"})["items"]
+
+    assert [one["status"] for one in items] == ["decided", "accepted"]
+    assert all("method" not in one for one in items)
+    assert [one["status"] for one in open_eyed] == ["accepted", "accepted"]
+
+
+def test_a_comment_stands_in_the_history_and_beside_a_conflict(desk: Desk) -> None:
+    first = desk.fill()[0]
+    body = {"decision": "reject", "comment": "the tip is hidden"}
+    send(desk, action(first), action(first, "web-too-late", by="Dr B", body=body))
+
+    facts = desk.look.review_case({"case_id": first, "me": "Dr A"})
+
+    assert "“the tip is hidden”" in facts["conflicts"][0]["yours"]["words"]
+
+
 def test_a_blind_choice_is_written_with_the_real_names(desk: Desk) -> None:
     first = desk.fill()[0]
     seen = desk.look.review_case({"case_id": first, "me": "Dr A", "blind": True})
@@ -322,6 +347,80 @@ def test_bad_lines_are_listed_and_good_ones_go_in(
     assert not (tmp_path / "rows.jsonl").exists()
 
 
+def test_what_a_file_does_not_say_can_be_said_on_the_screen(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path))
+    width, height = desk.sessions.sample("numbers").video.size_wh
+    path = tmp_path / "boxes.csv"
+
+    def bring(**said: Any) -> Facts:
+        path.write_text("video,frame_index,label,x0,y0,x1,y1\nnumbers.mp4,1,hook,0.25,0.5,0.5,1\n")
+        ask = {"who": {"name": "Dr B"}, "path": str(path), "format": "csv"}
+        return answered(desk.files.review_in)(ask | said)
+
+    silent = bring()
+    said = bring(space="unit")
+
+    assert (silent["left_out"], said["left_out"]) == (1, 0)
+    assert "Give “How boxes are read”" in silent["faults"][0]["text"]
+    view = next(desk.store.views(Wanted()))
+    assert view.state.truth == pytest.approx((width / 4, height / 2, width / 2, height))
+    assert bring(space="furlongs")["error"]
+
+
+def test_a_submission_comes_in_with_its_question_rows(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path))
+    desk.fill()
+    who = {"who": {"name": "Dr B"}}
+    for kind, name in (("medvidbench", "rows.json"), ("medvidbench-submission", "answers.json")):
+        reply = desk.files.review_out({"format": kind, "what": "refinerank"})
+        (tmp_path / name).write_bytes(base64.b64decode(reply["content"]))
+    ask = who | {"format": "medvidbench-submission", "method": "mine"}
+    ask |= {"path": str(tmp_path / "answers.json")}
+    kept = (tmp_path / "answers.json").read_bytes()
+
+    alone = answered(desk.files.review_in)(ask)
+    (tmp_path / "answers.json").write_bytes(kept)
+    told = desk.files.review_in(ask | {"rows": str(tmp_path / "rows.json")})
+
+    assert alone["error"] == "A submission needs its question rows. Give them with “Question rows”."
+    assert told["left_out"] == 0
+    assert [one.method for one in desk.store.queue(Wanted(method="mine")).items] == ["mine"] * 2
+    assert not (tmp_path / "rows.json").exists()
+
+
+def test_an_imported_box_finds_its_video_in_the_operators_folder(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "videos"
+    folder.mkdir()
+    path = encode(folder / "Operation 7.mp4", (numbered(k) for k in range(30)))
+    (folder / "broken.mp4").write_text("no video")
+    shelf = Shelf(desk.sessions, folder)
+    files = ReviewFiles(desk.reviews, desk.sessions, shelf)
+    monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path))
+    lines = [
+        {"video": name, "frame_index": 29, "box": [1, 2, 30, 40], "label": "hook"}
+        for name in ("Operation 7.mp4", "broken.mp4")
+    ]
+    (tmp_path / "in.jsonl").write_text("\n".join(map(json.dumps, lines)))
+
+    told = files.review_in(
+        {"who": {"name": "Dr B"}, "path": str(tmp_path / "in.jsonl"), "format": "jsonl"}
+    )
+
+    (view,) = desk.store.views(Wanted())
+    with open_video(path) as video:
+        assert view.case.video_sha256 == video.sha256
+        assert view.case.frame_s == pytest.approx(video.times_s[29])
+    assert shelf.find(view.case) is not None
+    assert [one["line"] for one in told["faults"]] == [2]
+    assert "“Frame size”" in told["faults"][0]["text"]
+
+
 def test_a_file_from_elsewhere_is_not_read(desk: Desk, tmp_path: Path) -> None:
     (tmp_path / "secret.jsonl").write_text("{}")
     ask = {"who": {"name": "x"}, "path": str(tmp_path / "secret.jsonl"), "format": "jsonl"}
@@ -373,6 +472,110 @@ def test_an_answer_of_explore_joins_the_queue_under_a_name(desk: Desk) -> None:
     told = desk.files.review_enqueue(sent | {"who": {"name": "Dr A"}})
 
     assert told["words"] == "2 new cases, 1 with truth."
+
+
+@pytest.fixture
+def upload(desk: Desk, tmp_path: Path) -> tuple[Desk, Clip, Answer]:
+    """A desk that may keep pictures, a visitor's own clip and an answer about two of its times."""
+    pictures = Pictures(tmp_path / "kept")
+    desk.reviews = Reviews(desk.store, Identity(), ephemeral=False, videos=None, pictures=pictures)
+    desk.look = ReviewDesk(desk.reviews, desk.shelf, FrameImages())
+    desk.files = ReviewFiles(desk.reviews, desk.sessions, desk.shelf)
+    session = desk.sessions.of("me")
+    path = encode(tmp_path / "Name of a patient.mp4", (numbered(k + 3) for k in range(60)))
+    clip = desk.sessions.add_upload(session, path)
+    grounding = grounding_of(clip.video, QUESTION, "grasper", ["grasper"], [1.0, 2.0])
+    answer = Answer("secret", clip, grounding, {}, {})
+    desk.sessions.add_answer(session, answer)
+    return desk, clip, answer
+
+
+ASKED = {"answer": "secret", "who": {"name": "Dr A"}}
+
+
+def test_no_picture_of_an_upload_stays_unless_someone_says_so(
+    upload: tuple[Desk, Clip, Answer], tmp_path: Path
+) -> None:
+    desk, clip, _ = upload
+
+    told = desk.files.review_enqueue(ASKED)
+    case_id = told["cases"][0]
+    here = desk.look.review_case({"case_id": case_id, "clips": [clip.token]})
+    desk.sessions.end("me")
+    gone = desk.look.review_case({"case_id": case_id, "clips": [clip.token]})
+
+    assert told["keep"] == 2  # it is asked
+    assert here["clip"]["token"] == clip.token
+    assert (gone["clip"], gone["kept"]) == (None, False)
+    assert not (tmp_path / "kept").exists()
+
+
+def test_an_asked_frame_outlives_its_upload_and_can_be_forgotten(
+    upload: tuple[Desk, Clip, Answer], tmp_path: Path
+) -> None:
+    desk, _, _ = upload
+    ids = desk.files.review_enqueue(ASKED)["cases"]
+
+    words = desk.files.review_keep(ASKED)["words"]
+    again = desk.files.review_enqueue(ASKED)["keep"]
+    desk.sessions.end("me")
+    src = desk.look.review_picture({"case_id": ids[1]})["src"]
+
+    assert words == "2 pictures kept with the review."
+    assert again == 0  # not asked twice
+    assert desk.look.review_case({"case_id": ids[1]})["kept"]
+    assert number_shown(picture_of(src)) == 53  # frame 50 of a clip that counts from 3
+    names = sorted(one.name for one in (tmp_path / "kept").iterdir())
+    assert names == sorted(f"{one}.jpg" for one in ids)  # no name of a file or person
+    thumb = FindingsDesk(desk.reviews, desk.shelf).thumb({"case_id": ids[1]})["src"]
+    assert thumb.startswith("data:image/jpeg")
+
+    assert (
+        "Say who you are"
+        in answered(desk.files.review_forget)({"case_id": ids[1], "who": {"name": ""}})["error"]
+    )
+    desk.files.review_forget({"case_id": ids[1], "who": {"name": "Dr B"}})
+    assert not desk.look.review_case({"case_id": ids[1]})["kept"]
+    assert "not kept any more" in answered(desk.look.review_picture)({"case_id": ids[1]})["error"]
+
+
+def test_a_bundled_clip_or_a_place_without_storage_offers_no_pictures(
+    upload: tuple[Desk, Clip, Answer],
+) -> None:
+    desk, _, _ = upload
+    reviews = Reviews(desk.store, Identity(), ephemeral=True, videos=None)
+    without = ReviewFiles(reviews, desk.sessions, desk.shelf)
+
+    bundled = {"answer": "sample:numbers", "who": {"name": "Dr A"}}
+    assert desk.files.review_enqueue(bundled)["keep"] == 0
+    assert without.review_enqueue(ASKED)["keep"] == 0
+    assert "No pictures are kept here" in answered(without.review_keep)(ASKED)["error"]
+
+
+def test_a_nameless_video_of_the_same_size_is_not_taken_for_another(
+    upload: tuple[Desk, Clip, Answer],
+) -> None:
+    desk, clip, _ = upload
+    facts: Facts = {
+        "video_sha256": "",
+        "width": clip.video.size_wh[0],
+        "height": clip.video.size_wh[1],
+    }
+    other, mine = case(**facts), case(video_name=clip.video.name, **facts)
+
+    assert desk.shelf.find(other, [clip.token]) is None
+    assert desk.shelf.find(mine, [clip.token]) is clip
+
+
+def test_a_picture_that_cannot_be_written_leaves_nothing_half_done(tmp_path: Path) -> None:
+    (tmp_path / "kept").write_text("a file where the folder should be")
+    pictures = Pictures(tmp_path / "kept")
+
+    with pytest.raises(StoreError, match="cannot be kept"):
+        pictures.keep("a" * 64, b"jpeg")
+    with pytest.raises(StoreError, match="No case has this id"):
+        pictures.keep("../" * 20 + "abcd", b"jpeg")
+    assert not pictures.has("a" * 64)
 
 
 def test_a_locked_database_is_an_outcome_to_try_again(samples: Path, tmp_path: Path) -> None:

@@ -67,8 +67,9 @@ async function pictureOf(facts) {
   }
   view.fitted = true;
   wanted = facts.frame;
+  $("forget").hidden = !facts.kept;
   if (!clip) {
-    show(facts.frame, blankFrame(facts));
+    show(facts.frame, facts.kept ? await keptPicture(facts) : blankFrame(facts));
     return;
   }
   try {
@@ -77,6 +78,30 @@ async function pictureOf(facts) {
     show(facts.frame, blankFrame(facts));
     note(error.message, "error");
   }
+}
+
+// The one frame that its reviewer asked to keep.
+async function keptPicture(facts) {
+  const reply = await askServer("review_picture", { case_id: facts.case_id });
+  const image = new Image();
+  try {
+    if (reply.error) throw new Error(reply.error);
+    image.src = reply.src;
+    await image.decode();
+    return image;
+  } catch (error) {
+    note(error.message, "error");
+    return blankFrame(facts);
+  }
+}
+
+async function forgetPicture() {
+  const id = C.id;
+  if (!mayDecide()) return askWho(forgetPicture);
+  const reply = await askServer("review_forget", { case_id: id, who: me.who() });
+  note(reply.error || reply.words, reply.error ? "error" : "info");
+  if (!reply.error && id === C.id) await openCase(id);
+  return undefined;
 }
 
 function blankFrame(facts) {
@@ -88,7 +113,9 @@ function blankFrame(facts) {
   pen.fillStyle = "#E7ECF2";
   pen.font = Math.max(12, Math.round(facts.width / 36)) + "px system-ui, sans-serif";
   pen.textAlign = "center";
-  pen.fillText("The video of this case is not here", facts.width / 2, facts.height / 2, facts.width * 0.9);
+  const step = Math.max(16, Math.round(facts.width / 26));
+  const lines = ["The video of this case is not here.", "Upload it again in Explore, or start the page with --videos and its folder.", "The boxes lie where they were."];
+  lines.forEach((words, at) => pen.fillText(words, facts.width / 2, facts.height / 2 + (at - 1) * step, facts.width * 0.9));
   return canvas;
 }
 
@@ -198,6 +225,7 @@ function wireCase() {
   $("notvisible").addEventListener("click", () => flip("notVisible"));
   $("unclear").addEventListener("click", () => flip("unclear"));
   $("number").addEventListener("change", pickCandidate);
+  $("forget").addEventListener("click", forgetPicture);
   $("comment").addEventListener("input", keepDraft);
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) C.hiddenAt = performance.now();

@@ -43,27 +43,60 @@ function exportForm() {
   return form;
 }
 
+const SPACES = [["", "as the format says"], ["pixels", "pixels: x0 y0 x1 y1"], ["pixels_xywh", "pixels: x y width height"],
+  ["unit", "fractions 0\u20131: x0 y0 x1 y1"], ["unit_cxcywh", "fractions: centre, width, height"], ["thousand", "thousandths: x0 y0 x1 y1"]];
+
+function fileInput(name, words) {
+  const input = make("input");
+  input.type = "file";
+  input.dataset.id = name;
+  input.setAttribute("aria-label", words);
+  return input;
+}
+
+function textInput(words) {
+  const input = make("input");
+  Object.assign(input, { placeholder: words, maxLength: 200 });
+  input.setAttribute("aria-label", words);
+  return input;
+}
+
+// What a file may not say of itself: how its numbers are read, and what a grounding belongs to.
+function moreAboutFile() {
+  const more = make("details", "more");
+  const fields = {
+    space: listOf("How boxes are read", SPACES),
+    base: listOf("First frame", [["", "as the format says"], ["0", "0"], ["1", "1"]]),
+    rows: fileInput("inrows", "Question rows"),
+    dataset: textInput("of a grounding"),
+    procedure: textInput("of a grounding"),
+    rescale: Object.assign(make("input"), { type: "checkbox" }),
+  };
+  const grid = make("div", "filtergrid");
+  for (const [name, words] of [["space", "How boxes are read"], ["base", "First frame"], ["rows", "Question rows"], ["dataset", "Data set"],
+    ["procedure", "Procedure"], ["rescale", "Scale boxes"]]) {
+    const label = make("label", "lead", words);
+    fields[name].id = "rr-more-" + name;
+    label.htmlFor = fields[name].id;
+    grid.append(label, fields[name]);
+  }
+  fields.rescale.title = "Boxes made on another picture size are scaled to the video's";
+  more.append(make("summary", "", "More about the file"), grid);
+  return { more, fields };
+}
+
 function importForm() {
   const form = formOf("Import", "Good lines go in, bad ones are listed by their number. Predictions need a method's name; without it the boxes are truths.");
-  const format = listOf("Format to import", [["grounding", "RefineRank grounding"], ...props.formats.filter((one) => one.reads).map((one) => [one.name, one.title])]);
+  const format = listOf("Format to import", [["grounding", "RefineRank grounding"], ...props.formats.map((one) => [one.name, one.title])]);
   format.dataset.id = "informat";
-  const file = make("input");
-  file.type = "file";
-  file.dataset.id = "infile";
-  file.setAttribute("aria-label", "File to import");
-  const text = (words, width) => {
-    const input = make("input");
-    Object.assign(input, { placeholder: words, maxLength: 200 });
-    input.setAttribute("aria-label", words);
-    input.style.width = width;
-    return input;
-  };
-  const method = text("method, if predictions", "170px");
-  const size = text("frame size, 1920x1080", "170px");
+  const file = fileInput("infile", "File to import");
+  const method = textInput("Method, if predictions");
+  const size = textInput("Frame size, 1920x1080");
+  const { more, fields } = moreAboutFile();
   const go = make("button", "primary", "Import");
   const told = make("div", "told");
   told.dataset.id = "intold";
-  form.append(format, " ", file, " ", method, " ", size, " ", go, told);
+  form.append(format, file, method, size, go, more, told);
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     if (!file.files.length) {
@@ -83,8 +116,11 @@ function importForm() {
     told.textContent = "Reading";
     try {
       const sent = await upload(file.files[0]);
+      const rows = fields.rows.files.length ? (await upload(fields.rows.files[0])).path : "";
       const reply = await askServer("review_in", { who: me.who(), path: sent.path, format: format.value, method: method.value.trim(),
-        width: Number(stated[1]), height: Number(stated[2]) });
+        width: Number(stated[1]), height: Number(stated[2]), rows, space: fields.space.value || null,
+        frame_base: fields.base.value === "" ? null : Number(fields.base.value), rescale: fields.rescale.checked,
+        dataset: fields.dataset.value.trim(), procedure: fields.procedure.value.trim() });
       tellImport(told, reply);
     } catch {
       told.textContent = "The upload was broken off. Try again.";

@@ -93,6 +93,7 @@ function savedChanged() {
     : all.length + " not saved yet";
   if (chip.textContent !== words) chip.textContent = words;
   chip.title = all.length ? (outbox.trouble || all[0].error || "On its way.") + " Kept in this browser until then." : "Every decision is confirmed by the server.";
+  element.querySelector(".decide").dataset.words = words; // on narrow pages the chip may be out of sight
   root.dataset.saved = !all.length ? "yes" : outbox.busy && !outbox.trouble && !stuck ? "busy" : "no";
 }
 

@@ -57,7 +57,7 @@ const mayDecide = () => Boolean(me.name && (me.mode === "open" || me.token));
 function askWho(then) {
   if ($("dialog").open) return;
   if (me.mode === "hub") {
-    openDialog("Log in to decide", [make("p", "", "Use the button “Sign in with Hugging Face” above. Without it you can look at everything.")]);
+    askHub();
     return;
   }
   const form = make("form", "whoform");
@@ -106,6 +106,22 @@ function askWho(then) {
   const words = me.mode === "accounts" ? "Anyone may look. To decide, log in." : "Your name goes with every decision. It stays in this browser until you change it.";
   openDialog(me.mode === "accounts" ? "Log in" : "Who are you?", [make("p", "", words), form]);
   name.focus();
+}
+
+// The Hub's own button, which Gradio leads to the Hub and back, is hidden in the page and pressed from here.
+function askHub() {
+  const inside = Boolean(me.token);
+  const words = inside ? "Your decisions carry the name " + me.name + ", as the Hub knows it."
+    : "Anyone may look. To decide, sign in at Hugging Face; your name there goes with every decision.";
+  const go = make("button", "primary", inside ? "Log out" : "Sign in with Hugging Face");
+  go.type = "button";
+  go.dataset.id = "hubgo";
+  go.addEventListener("click", () => {
+    go.disabled = true;
+    document.querySelector("#hub-login").click();
+  });
+  openDialog(inside ? "You are " + me.name : "Log in to decide", [make("p", "", words), go]);
+  go.focus();
 }
 
 function wirePeople() {

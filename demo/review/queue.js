@@ -136,15 +136,15 @@ function caseLine(item) {
   button.dataset.case = item.case_id;
   button.setAttribute("aria-current", item.case_id === C.id ? "true" : "false");
   const pending = unconfirmed(item.case_id);
-  const status = make("span", "status", pending ? "saving" : item.status);
-  status.dataset.status = pending ? "saving" : item.status;
+  const word = pending ? "saving" : item.conflicts ? "conflict" : item.status;
+  const status = make("span", "status", word);
+  status.dataset.status = word;
   const words = make("span", "asks", item.target || item.question);
   words.title = item.question;
-  const facts = [item.video_name, item.requested_s === null ? "frame " + item.frame_index : item.requested_s.toFixed(2) + " s"];
+  const facts = [item.video_name.replace(/\.[a-z0-9]{2,4}$/i, ""), item.requested_s === null ? "frame " + item.frame_index : item.requested_s.toFixed(2) + " s"];
   if (item.iou !== null && !wish.blind) facts.push("IoU " + item.iou.toFixed(2));
   if (item.disagreement !== null && !wish.blind) facts.push("apart " + item.disagreement.toFixed(2));
   if (item.assigned_to) facts.push("for " + item.assigned_to);
-  if (item.conflicts) facts.push("conflict");
   button.append(words, status, make("small", "", facts.join(" \u00b7 ")));
   button.addEventListener("click", () => {
     openCase(item.case_id);

@@ -108,7 +108,25 @@ async function enqueueAnswer() {
   if (reply.error) return who.name ? note(reply.error, "error") : askName(reply.error);
   if (!S.clip.sample) window.refinerankClips = [...new Set([...(window.refinerankClips || []), S.clip.token])].slice(-8);
   window.dispatchEvent(new CustomEvent("refinerank-queue"));
+  if (reply.keep) return offerPictures(reply, who);
   return note(reply.words + " Open the Review tab to decide.");
+}
+
+// An upload goes with its visitor; its asked frames stay only for who says so here.
+function offerPictures(reply, who) {
+  const answer = S.answer.token;
+  const many = reply.keep === 1 ? "the asked frame" : "the " + reply.keep + " asked frames";
+  const keepThem = make("button", "primary", reply.keep === 1 ? "Keep this frame" : "Keep these frames");
+  keepThem.type = "button";
+  keepThem.addEventListener("click", async () => {
+    $("dialog").close();
+    const told = await askServer("review_keep", { answer, who });
+    note(told.error || told.words + " Open the Review tab to decide.", told.error ? "error" : "info");
+  });
+  const text = "Your upload is removed when you leave, and its cases have no picture then. You can have " + many
+    + " kept with the review. Whoever opens Review here will see them. Keep none that shows a face or a name; Close keeps none.";
+  openDialog("Keep a picture for later?", [make("p", "", reply.words), make("p", "", text), keepThem]);
+  keepThem.focus();
 }
 
 function askName(words) {

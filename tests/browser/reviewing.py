@@ -20,6 +20,7 @@ from demo import ui
 from demo.identity import Identity
 from demo.review_services import Reviews
 from demo.sessions import Sessions
+from refinerank_core.reviews.pictures import Pictures
 from refinerank_core.reviews.records import Case
 from refinerank_core.reviews.sources import cases_of
 from refinerank_core.reviews.store import CaseView, Store
@@ -36,8 +37,9 @@ Enter = Callable[..., Any]
 class Record:
     """A store that a page server reads too, and cases to put into it."""
 
-    def __init__(self, store: Store, sessions: Sessions) -> None:
+    def __init__(self, store: Store, sessions: Sessions, pictures: Pictures) -> None:
         self.store = store
+        self.pictures = pictures
         self._sessions = sessions
 
     def put(self, question: str, *times_s: float) -> list[Case]:
@@ -56,14 +58,16 @@ class Record:
 @pytest.fixture(scope="session")
 def record(sessions: Sessions, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Record]:
     """An empty record."""
-    with Store(tmp_path_factory.mktemp("reviews") / "reviews.db") as store:
-        yield Record(store, sessions)
+    folder = tmp_path_factory.mktemp("reviews")
+    with Store(folder / "reviews.db") as store:
+        yield Record(store, sessions, Pictures(folder / "pictures"))
 
 
 @pytest.fixture(scope="session")
 def review_address(sessions: Sessions, record: Record) -> Iterator[str]:
     """Where the page with all tabs is served."""
-    reviews = Reviews(record.store, Identity(), ephemeral=False, videos=None)
+    pictures = record.pictures
+    reviews = Reviews(record.store, Identity(), ephemeral=False, videos=None, pictures=pictures)
     blocks = ui.build(sessions.services, sessions, reviews)
     yield launched(blocks, ui.launch_settings(sessions.services))
     blocks.close()

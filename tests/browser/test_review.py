@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from demo.frames import pack
 from refinerank_core.reviews.store import Store
 from refinerank_core.reviews.worklist import Wanted
 from tests.browser.conftest import DESKTOP
+from tests.browser.fakes import tissue
 from tests.browser.reviewing import (
     Enter,
     Record,
@@ -28,6 +30,7 @@ from tests.browser.reviewing import (
     until,
     visit,
 )
+from tests.stores import case
 
 __all__ = ["enter", "record", "review_address"]  # fixtures
 
@@ -203,6 +206,24 @@ def test_what_goes_out_comes_back(enter: Enter, record: Record, tmp_path: Path) 
 
     assert "Line 2" in page.text_content(inside("intold"))
     assert record.now(case).state.truth == pytest.approx(case.box_of("refinerank"))
+
+
+def test_a_kept_frame_is_shown_where_its_video_is_gone(enter: Enter, record: Record) -> None:
+    gone = case(video_name="gone.mp4", question="Where is the hook of the gone clip?", width=320,
+                height=180, box=(40.0, 30.0, 120.0, 90.0))  # fmt: skip
+    record.store.add([gone], by="import")
+    record.pictures.keep(gone.case_id, pack(tissue(25)))
+    page = enter("Dr A", "Where is the hook of the gone clip?")
+
+    assert told(page, "r.stage.image.tagName") == "IMG"
+    assert told(page, "[r.stage.image.naturalWidth, r.stage.image.naturalHeight]") == [320, 180]
+    page.keyboard.press("a")
+    until(page, "r.dataset.saved === 'yes' && r.open.facts.state.mine")
+    page.click(inside("forget"))
+    until(page, "r.stage.image.tagName === 'CANVAS'")  # it says that the video is not here
+    assert not page.is_visible(inside("forget"))
+    assert not record.pictures.has(gone.case_id)
+    assert record.now(gone).state.status == "accepted"
 
 
 def test_the_whole_way_by_keyboard(enter: Enter, record: Record) -> None:
