@@ -21,7 +21,7 @@ _LINES = {
 }
 _RUNS = (SKY, ORANGE, PURPLE, GREEN, GREY)
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
-_HEIGHT = 300
+_HEIGHT = 310
 
 
 def figures(one: Document) -> dict[str, go.Figure]:
@@ -302,8 +302,11 @@ def curves(runs: Mapping[str, Sequence[float]]) -> go.Figure:
 
 
 def _below(figure: go.Figure) -> go.Figure:
-    """The legend under the plot, where it has the whole width."""
-    legend: dict[str, Any] = {"orientation": "h", "x": 0, "xanchor": "left", "y": -0.22}
+    """The legend under the plot and its axis's title, where it has the whole width."""
+    titled = bool(figure.layout.xaxis.title.text)
+    legend: dict[str, Any] = {"orientation": "h", "x": 0, "xanchor": "left", "yanchor": "top"}
     return figure.update_layout(
-        height=_HEIGHT, legend=legend | {"yanchor": "top"}, margin={"b": 74}
+        height=_HEIGHT,
+        legend=legend | {"y": -0.34 if titled else -0.18},
+        margin={"b": 96 if titled else 74},
     )

@@ -22,7 +22,7 @@ function videosTable(rows) {
   const head = make("tr");
   const heads = ["Video", "Data set", ...(counted ? ["Rows", "Times"] : []), ...R.facts.video_heads, "Cases to look at"];
   head.append(...heads.map((words, k) => {
-    const cell = make("th", k < 2 ? "words" : "", words);
+    const cell = make("th", k < 2 ? "left" : "", words);
     cell.scope = "col";
     return cell;
   }));
@@ -38,7 +38,7 @@ function videoRow(one, counted) {
   const line = make("tr", one.video === V.marked ? "strong" : "");
   const name = make("th", "", one.video);
   name.scope = "row";
-  line.append(name, make("td", "words", one.dataset));
+  line.append(name, make("td", "left", one.dataset));
   if (counted) line.append(make("td", "", String(one.rows)), make("td", "", String(one.times)));
   line.append(...one.values.map((value) => barCell(value)));
   const links = make("td", "links");
