@@ -19,7 +19,7 @@ from demo.events import (
 from demo.growth import Growth
 from demo.runs import Pace, Step, StoppedError, follow
 from demo.services import Services
-from demo.sessions import Clip, Session, Sessions, new_answer_token
+from demo.sessions import Clip, Session, SessionError, Sessions, new_answer_token
 from refinerank_core.errors import RefineRankError, VideoError
 from refinerank_core.progress import Grounded
 from refinerank_core.question import parse_question
@@ -68,7 +68,12 @@ class Asking:
         reused = self._services.seen(clip.video, frames_of(clip, times))
         growth = Growth(clip, reused)
         stages = self._services.stages
-        news = self._services.ground(clip.video, ask.text, ask.times or None, current_s, ask.smooth)
+        ground = self._services.ground
+        if ask.variant:
+            if self._services.ground_as is None:
+                raise SessionError("This app has no other RefineNets. Reload the page.")
+            ground = self._services.ground_as(ask.variant)
+        news = ground(clip.video, ask.text, ask.times or None, current_s, ask.smooth)
         try:
             for one in follow(news, stages=stages, pace=self._pace, cancel=session.cancel):
                 if isinstance(one, Step):
