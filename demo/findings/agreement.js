@@ -50,6 +50,7 @@ function runsChanged(facts) {
     return;
   }
   home.append(make("p", "", found.words));
+  home.append(make("p", "hint", "In the pictures: was is the box before, R V D the one after, G the truth."));
   if (found.moved.length) home.append(table(["Before", "After", "Times"], found.moved.map((one) => [one.from, one.to, String(one.count)]), "Times that went from one category to another"));
   for (const [name, words] of [["better", "Better"], ["worse", "Worse"]]) {
     if (!found[name].length) continue;

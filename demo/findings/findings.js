@@ -19,6 +19,7 @@ async function load() {
   root.dataset.view = facts.total ? "findings" : "empty";
   const none = !facts.total;
   for (const part of [$("content"), document.querySelector("#findings-plots")]) part.hidden = none;
+  $("toreview").hidden = !none;
   $("basis").textContent = none ? "No case has a truth or a reviewed box yet. Fill the queue in Review, or accept and fix some cases there."
     : facts.total + " times with an answer of this method can be judged (IoU \u2265 0.5 is correct)."
       + (facts.reviewed ? " For " + facts.reviewed + " of them there is no annotation: the reviewed box takes its place." : " All of them against annotated truth.");
@@ -93,6 +94,7 @@ $("clear").addEventListener("click", () => {
   for (const name of FILTERS) filterField(name).value = "";
   reload();
 });
+$("toreview").addEventListener("click", () => openReview(""));
 $("again").addEventListener("click", () => {
   F.stamp = "";
   reload();

@@ -98,7 +98,7 @@ async function loadQueue() {
   Object.assign(Q, { items: reply.items, total: reply.total });
   const on = filtersOn(ask);
   $("filtercount").textContent = on ? "(" + on + " set)" : "";
-  $("progress").textContent = reply.progress.total ? reply.progress.words : "Review";
+  $("progress").textContent = $("progress").title = reply.progress.total ? reply.progress.words : "Review";
   choicesArrived(reply.choices);
   drawQueue();
   if (!reply.progress.total) emptyReview();
