@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import floor
 from pathlib import Path
 from typing import Any
 
@@ -91,18 +92,16 @@ def runs_of(on: NDArray[np.bool_]) -> list[int]:
 def look_of(light: NDArray[np.float64], box: list[int], view: list[float]) -> Look:
     """Measure a box in a picture of the stage."""
     scale, left, top = view
-    x0, x1 = (round(left + x * scale) for x in (box[0], box[2]))
-    y0 = round(top + box[1] * scale)
+    x0, x1 = (floor(left + x * scale) for x in (box[0], box[2]))
+    y0 = floor(top + box[1] * scale)
     across = light[y0 - 5 : y0 + 6, x0 + 14 : x1 - 14]  # the upper edge, between its corners
     half = across.max() / 2
     line = across[4:7].max(axis=0) > half
-    core = float(np.median(across[4:7].min(axis=0)))
+    dark_core = bool(line.all() and np.median(across[5]) < half / 2)
     dashes = sorted({round_to(run, (2, 10, 14)) for run in runs_of(line)})
-    return Look(
-        dashes=tuple(dashes),
-        dark_core=bool(line.all() and core < half / 2),
-        corners=bool(light[y0 - 3, x0 - 3] > half),
-    )
+    # A square corner reaches farther out than the line, where a double line has its light edge.
+    corners = bool(not dark_core and light[y0 - 2, x0 - 2] > half)
+    return Look(tuple(dashes), dark_core, corners)
 
 
 def round_to(length: int, known: tuple[int, ...]) -> int:
