@@ -5,20 +5,25 @@ import os
 import signal
 import sys
 from collections.abc import Generator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from demo import place, ui, zero_gpu
 from demo.identity import Identity
+from demo.results_learning import Learning
 from demo.results_services import ResultsSetup
 from demo.review_services import Reviews
 from demo.runs import in_turns
-from demo.services import Limits, ProfileCard, Services
+from demo.services import Ground, Limits, Services
 from demo.sessions import Sessions
+from demo.variants import Variants, card_of
 from refinerank_core.errors import RefineRankError
 from refinerank_core.fetch import fetch_missing
 from refinerank_core.grounding import Box
+from refinerank_core.learning.runner import LearnAsk, Runner, RunState
+from refinerank_core.learning.targets import counts
 from refinerank_core.pipeline import RefineRank
 from refinerank_core.profiles import DEFAULT_PROFILE, load_profile, profile_names
 from refinerank_core.progress import STAGES, News
@@ -71,6 +76,12 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--check", action="store_true", help="build the page, serve nothing, stop")
     parser.add_argument("--samples", type=Path, default=SAMPLES, help="folder of bundled clips")
     parser.add_argument(
+        "--variants",
+        type=Path,
+        default=os.environ.get("REFINERANK_VARIANTS"),
+        help="folder of profiles that reviews have taught and will teach (REFINERANK_VARIANTS)",
+    )
+    parser.add_argument(
         "--results",
         type=Path,
         nargs="+",
@@ -98,7 +109,13 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def wire(rank: RefineRank, samples: Path, limits: Limits, spaces: Any = None) -> Services:
+def wire(
+    rank: RefineRank,
+    samples: Path,
+    limits: Limits,
+    spaces: Any = None,
+    variants: Path | None = None,
+) -> Services:
     """What the screen may ask of loaded models. They answer one question at a time.
 
     Args:
@@ -106,38 +123,34 @@ def wire(rank: RefineRank, samples: Path, limits: Limits, spaces: Any = None) ->
         samples: folder of bundled clips.
         limits: of uploads.
         spaces: the package that lends a card to each call, where ZeroGPU is on.
+        variants: folder of other RefineNets for these models; not with ZeroGPU.
     """
     busy = Lock()
-    facts = rank.facts
 
-    def ground(
-        video: Video,
-        question: str,
-        times: Sequence[float] | None,
-        current_s: float,
-        smooth: bool,
-    ) -> Generator[News, None, None]:
-        steps = rank.steps(
-            video, question, times, current_s=current_s, smooth=smooth, batch=SHOWN_TOGETHER
-        )
-        yield from in_turns(busy, steps)
+    def ground_with(answering: RefineRank) -> Ground:
+        def ground(
+            video: Video,
+            question: str,
+            times: Sequence[float] | None,
+            current_s: float,
+            smooth: bool,
+        ) -> Generator[News, None, None]:
+            steps = answering.steps(
+                video, question, times, current_s=current_s, smooth=smooth, batch=SHOWN_TOGETHER
+            )
+            yield from in_turns(busy, steps)
+
+        return ground
 
     def maps_at(video: Video, frame_index: int, target: Box) -> ResponseMaps:
         with busy:
             return rank.maps_at(video, frame_index, target)
 
-    lent = (ground, maps_at) if spaces is None else zero_gpu.lend(spaces, ground, maps_at)
+    own = ground_with(rank)
+    lent = (own, maps_at) if spaces is None else zero_gpu.lend(spaces, own, maps_at)
+    others = Variants(rank, variants if spaces is None else None, ground_with)
     return Services(
-        profile=ProfileCard(
-            name=rank.profile.name,
-            label=rank.profile.label,
-            phantom=rank.profile.phantom,
-            untrained=rank.profile.untrained,
-            medvlm=facts.medvlm,
-            detector=facts.detector,
-            refinenet=facts.refinenet,
-            device=facts.device,
-        ),
+        profile=card_of(rank),
         stages=STAGES,
         caveat=CAVEAT,
         samples=samples,
@@ -147,7 +160,34 @@ def wire(rank: RefineRank, samples: Path, limits: Limits, spaces: Any = None) ->
         maps_at=lent[1],
         seen=rank.frames_in_cache,
         map_arrays=as_arrays,
+        variants=others.cards,
+        ground_as=others.ground_as,
     )
+
+
+def learning_of(
+    args: argparse.Namespace, reviews: Reviews, environment: Mapping[str, str]
+) -> Learning | None:
+    """The training that the Results tab may start; None without a folder for what it makes."""
+    if args.variants is None:
+        return None
+    folder = Path(args.variants)
+    database = str(place.database(args.db, environment, place.STORAGE)[0])
+    runner = Runner(folder / ".training")
+    videos = [args.samples, *([args.videos] if args.videos else [])]
+
+    def start(name: str) -> RunState:
+        return runner.start(
+            LearnAsk(
+                reviews=database,
+                videos=tuple(map(str, videos)),
+                profile=args.profile,
+                variants=str(folder),
+                name=name,
+            )
+        )
+
+    return Learning(partial(counts, reviews.store), start, runner.state, runner.cancel)
 
 
 def result_files(given: Sequence[Path] | None) -> tuple[Path, ...]:
@@ -206,9 +246,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except RefineRankError as error:
         print(f"refinerank: {error}", file=sys.stderr)
         return 1
-    services = wire(rank, args.samples, upload_limits(args), spaces)
+    services = wire(rank, args.samples, upload_limits(args), spaces, args.variants)
     sessions = Sessions(services)
-    results = ResultsSetup(result_files(args.results))
+    results = ResultsSetup(result_files(args.results), learning_of(args, reviews, os.environ))
     if args.check:
         ui.build(services, sessions, reviews, results)
         sessions.close()

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from refinerank_core.errors import FormatError, ModelError, RefineRankError
-from refinerank_core.feature_answers import compute_answer
+from refinerank_core.feature_answers import ANSWERS, compute_answer
 from refinerank_core.feature_build import AnswerBuild, local_engine
 from refinerank_core.feature_cache import LABELS, MANIFEST, SHARDS, CachedRegions, open_cache
 from refinerank_core.feature_plan import Chunk
@@ -21,7 +21,7 @@ from refinerank_core.frame_folder import read_picture
 from refinerank_core.frozen_steps import ask_frozen
 from refinerank_core.models.protocols import AnswerText
 from refinerank_core.structures import Frame
-from tests.caches import FakeMedVLM, cache, fake_backbones, write_rows
+from tests.caches import PROFILE, FakeMedVLM, cache, fake_backbones, write_rows
 
 VIDEOS = {"EgoSurgery": ("e1", "e2"), "CoPESD": ("c1", "c2")}
 
@@ -278,18 +278,24 @@ def _plain(rows: Path, out: Path) -> Path:
 def test_two_workers_of_ray_give_the_identical_cache(rows: Path, tmp_path: Path) -> None:
     from refinerank_core.feature_ray import ray_engine, remote_settings, start_ray
 
-    alone = cache(rows, tmp_path / "alone", shard_examples=4)
+    speaking = AnswerBuild(local_engine(fake_backbones(), compute=compute_answer), PROFILE)
+    alone = cache(rows, tmp_path / "alone", shard_examples=4, answers=speaking)
     ray = start_ray(2)
     try:
         assert remote_settings(fake_backbones, gpus=0)["models"] == alone["settings"]["models"]
         engine = ray_engine(fake_backbones, workers=2, gpus=0)
-        shared = cache(rows, tmp_path / "shared", engine=engine, shard_examples=4)
+        spoken = ray_engine(fake_backbones, workers=2, gpus=0, compute=compute_answer)
+        answers = AnswerBuild(spoken, PROFILE)
+        shared = cache(rows, tmp_path / "shared", engine=engine, shard_examples=4, answers=answers)
     finally:
         ray.shutdown()
 
     assert shared["computed"] == 16
     assert shared["digest"] == alone["digest"]
     assert shards_of(tmp_path / "shared") == shards_of(tmp_path / "alone")
+    kept = [sorted(p.name for p in (tmp_path / n / ANSWERS).iterdir()) for n in ("shared", "alone")]
+    assert kept[0] == kept[1]
+    assert len(kept[0]) == 8
 
 
 @pytest.mark.skipif(importlib.util.find_spec("ray") is not None, reason="ray is installed")
