@@ -8,7 +8,8 @@ from transformers import AutoProcessor, Qwen2_5_VLForConditionalGeneration
 
 from refinerank_core.errors import ModelError, WeightsError
 from refinerank_core.models import prompts
-from refinerank_core.models.medvlm import MedVLMSettings, QwenMedVLM, _seconds_per_step
+from refinerank_core.models.chat_inputs import seconds_per_step
+from refinerank_core.models.medvlm import MedVLMSettings, QwenMedVLM
 from refinerank_core.question import parse_question
 from refinerank_core.structures import Frame
 from tests.conftest import frame, picture
@@ -169,7 +170,7 @@ def test_the_answer_is_the_same_with_cached_features(medvlm: QwenMedVLM) -> None
 def test_the_distance_of_frames_is_told_and_its_limits_are_said(
     times: list[float], step_s: float, word: str
 ) -> None:
-    told, note = _seconds_per_step(times, tokens_per_second=2.0)
+    told, note = seconds_per_step(times, tokens_per_second=2.0)
 
     assert told == pytest.approx(step_s)
     assert word in note

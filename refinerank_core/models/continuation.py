@@ -37,6 +37,21 @@ class Continuation:
         self.prompt_state = self._read(states, places)[-1:]
         """(1, D) last state of the prompt."""
 
+    @property
+    def length(self) -> int:
+        """Tokens read so far, those of the prompt among them."""
+        return self._length
+
+    @property
+    def next_place(self) -> Tensor:
+        """() rotary place of the next token."""
+        return self._next_place
+
+    @property
+    def held(self) -> list[tuple[Tensor, Tensor]]:
+        """Keys and values of each layer, (1, key heads, at least `length`, head) each."""
+        return list(zip(self._keys, self._values, strict=True))
+
     def read(self, tokens: list[int]) -> Tensor:
         """(L, D) last states of L further tokens.
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+MOST_GUESSED = 8
+
 
 class Drafts:
     """What followed each run of tokens when it was last met."""
 
-    def __init__(self, *, longest: int = 4, most: int = 8, room: int = 1 << 15) -> None:
+    def __init__(self, *, longest: int = 4, most: int = MOST_GUESSED, room: int = 1 << 15) -> None:
         """Begin with no memory.
 
         Args:

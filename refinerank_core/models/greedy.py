@@ -9,10 +9,34 @@ in half precision a tie between two tokens may fall the other way, as it may bet
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, Protocol
+
+from torch import Tensor
 
 from refinerank_core.models.continuation import Continuation
 from refinerank_core.models.drafts import Drafts
+
+
+class Text(Protocol):
+    """A text under way: a Continuation, or what reads as it does."""
+
+    prompt_state: Tensor
+
+    def read(self, tokens: list[int]) -> Tensor:
+        """(L, D) last states of L further tokens."""
+        ...
+
+    def take_back(self, count: int) -> None:
+        """Forget the last tokens read."""
+        ...
+
+
+class BeginText(Protocol):
+    """Reads a prompt, whose text then goes on; see Continuation."""
+
+    def __call__(self, model: Any, inputs: dict[str, Any], *, room: int) -> Text:
+        """The text after the prompt, with room for so many tokens."""
+        ...
 
 
 def write_greedily(
@@ -23,6 +47,7 @@ def write_greedily(
     ends: Collection[int],
     words: Sequence[int] = (),
     drafts: Drafts | None = None,
+    begin_text: BeginText = Continuation,
 ) -> list[int]:
     """The most likely token after the prompt, and after it, until one ends the text.
 
@@ -33,13 +58,14 @@ def write_greedily(
         ends: tokens that end a text.
         words: the prompt's tokens without those that stand for pictures; guesses come from them.
         drafts: memory of earlier texts, which this one is added to; None begins without any.
+        begin_text: reads the prompt and what follows it.
 
     Returns:
         The written tokens, the ending one included where there is one.
     """
     drafts = drafts or Drafts()
     drafts.learn(words)
-    text = Continuation(model, inputs, room=limit)
+    text = begin_text(model, inputs, room=limit)
     told = list(words)  # and what is written
     begin = len(told)
     token = int(model.lm_head(text.prompt_state).argmax(dim=-1))

@@ -2,22 +2,30 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from threading import RLock
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
-from transformers import AutoProcessor, Qwen2_5_VLForConditionalGeneration
-from transformers.modeling_outputs import BaseModelOutputWithPooling
+from transformers import Qwen2_5_VLForConditionalGeneration
 
 from refinerank_core.errors import ModelError, WeightsError
 from refinerank_core.models import prompts
 from refinerank_core.models.batches import Batches, memory_of
+from refinerank_core.models.chat_inputs import (
+    as_pooled,
+    chat_ids,
+    end_tokens,
+    limit_pixels,
+    load_processor,
+    seconds_per_step,
+    spread,
+)
+from refinerank_core.models.continuation import Continuation
 from refinerank_core.models.drafts import Drafts
 from refinerank_core.models.feature_store import FeatureStore
-from refinerank_core.models.greedy import write_greedily
+from refinerank_core.models.graph_decode import CapturedTexts, CaptureError
+from refinerank_core.models.greedy import BeginText, write_greedily
 from refinerank_core.models.loading import load_strictly, quantisation, weights_id
 from refinerank_core.models.protocols import AnswerText, Encoding, VisionFeatures
 from refinerank_core.models.raster_order import to_raster, window_order
@@ -82,7 +90,9 @@ class QwenMedVLM:
             device=device,
         )
         name = weights_id(settings.source, model)
-        self._take(model, _load_processor(settings), settings, device, name)
+        self._take(
+            model, load_processor(settings.source, settings.revision), settings, device, name
+        )
 
     @classmethod
     def around(
@@ -114,7 +124,7 @@ class QwenMedVLM:
         self._settings = settings
         self._model: Any = model
         self._processor = processor
-        _limit_pixels(processor, settings.max_pixels)
+        limit_pixels(processor, settings.max_pixels)
         self._device = device
         self.model_id = name
         self.attention = settings.attention
@@ -132,6 +142,9 @@ class QwenMedVLM:
         self._reading = Batches(settings.batch, memory, what="prompts")
         self._store: FeatureStore[VisionFeatures] = FeatureStore(settings.cache_bytes)
         self._drafts = Drafts()
+        self._notes: list[str] = []
+        on_card = device.type == "cuda" and settings.load_bits is None
+        self._begin_text: BeginText = CapturedTexts() if on_card else Continuation
         self._lock = RLock()
 
     @property
@@ -200,8 +213,9 @@ class QwenMedVLM:
         ]
 
     def take_notes(self) -> tuple[str, ...]:
-        """Sentences about memory since the last call."""
-        return self._seeing.take_notes() + self._reading.take_notes()
+        """Sentences about memory and speed since the last call."""
+        notes, self._notes = tuple(self._notes), []
+        return self._seeing.take_notes() + self._reading.take_notes() + notes
 
     def answer(
         self, frames: Sequence[Frame], times_s: Sequence[float], question: str, video_key: str
@@ -217,7 +231,7 @@ class QwenMedVLM:
         """
         seen = self.see(frames, video_key)
         times = list(times_s)
-        step_s, note = _seconds_per_step(times, self._tokens_per_second)
+        step_s, note = seconds_per_step(times, self._tokens_per_second)
         with self._lock, torch.inference_mode():
             text, cut = self._write_answer(seen, times, question, step_s)
         return AnswerText(text=text, cut=cut, notes=(note,) if note else ())
@@ -230,18 +244,21 @@ class QwenMedVLM:
     def prompt_tokens(self, vision: VisionFeatures, question: str, time_s: float) -> int:
         """Tokens of the feature prompt, those of the picture among them."""
         prompt = prompts.feature_prompt(question, time_s)
-        ids = self._chat_ids(prompt, media="image", generate=False)
+        ids = chat_ids(self._processor, prompt, media="image", generate=False)
         return len(ids) - 1 + vision.final[..., 0].numel()
 
-    def write(self, prompt: str, limit: int) -> tuple[str, bool]:
-        """Greedy words after a prompt without a picture, and whether the limit ended them."""
+    def write(self, prompt: str, limit: int, *, guessing: bool = True) -> tuple[str, bool]:
+        """Greedy words after a prompt without a picture, and whether the limit ended them.
+
+        guessing False writes one token a step, to measure with.
+        """
         with self._lock, torch.inference_mode():
-            ids = self._chat_ids(prompt, media=None, generate=True)
+            ids = chat_ids(self._processor, prompt, media=None, generate=True)
             inputs = {
                 "input_ids": torch.tensor([ids], device=self._device),
                 "attention_mask": torch.ones(1, len(ids), dtype=torch.long, device=self._device),
             }
-            return self._generate(inputs, limit)
+            return self._generate(inputs, limit, guessing=guessing)
 
     def query(self, question: Question) -> Query:
         """The model's phrases for the detector; the rules' where its words cannot be used."""
@@ -319,24 +336,14 @@ class QwenMedVLM:
             seen.append(features)
         return seen
 
-    def _chat_ids(self, prompt: str, *, media: str | None, generate: bool) -> list[int]:
-        """Token ids of one user turn; media is "image", "video" or None and stands first."""
-        content = [{"type": media}] if media else []
-        text = self._processor.apply_chat_template(
-            [{"role": "user", "content": [*content, {"type": "text", "text": prompt}]}],
-            tokenize=False,
-            add_generation_prompt=generate,
-        )
-        return list(self._processor.tokenizer(text, add_special_tokens=False)["input_ids"])
-
     def _last_states(self, asked: Sequence[tuple[VisionFeatures, str]]) -> list[Tensor]:
         """(Dq,) each: hidden state at the last token of each prompt, one frame each."""
         seen = [vision for vision, _ in asked]
         config = self._model.config
         pad = config.image_token_id
         rows = [
-            _spread(
-                self._chat_ids(text, media="image", generate=False),
+            spread(
+                chat_ids(self._processor, text, media="image", generate=False),
                 pad,
                 vision.final[..., 0].numel(),
             )
@@ -346,15 +353,18 @@ class QwenMedVLM:
         filler = self._processor.tokenizer.pad_token_id or 0
         ids = torch.tensor([row + [filler] * (longest - len(row)) for row in rows])
         mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in rows])
+        ids, mask, kinds = torch.stack((ids, mask, ((ids == pad) & (mask == 1)).long())).to(
+            self._device
+        )
         output = self._model.model(
-            input_ids=ids.to(self._device),
-            attention_mask=mask.to(self._device),
-            mm_token_type_ids=((ids == pad) & (mask == 1)).int().to(self._device),
+            input_ids=ids,
+            attention_mask=mask,
+            mm_token_type_ids=kinds.int(),
             image_grid_thw=self._grid_thw(seen).to(self._device),
-            mm_encoder_outputs={"image": _as_pooled(seen)},
+            mm_encoder_outputs={"image": as_pooled(seen)},
             use_cache=False,
         )
-        last = mask.sum(dim=1).to(self._device) - 1
+        last = mask.sum(dim=1) - 1
         states: Tensor = output.last_hidden_state[
             torch.arange(len(rows), device=self._device), last
         ]
@@ -367,8 +377,10 @@ class QwenMedVLM:
         config = self._model.config
         prompt = prompts.answer_prompt(question, times_s, self._settings.answer_prompt)
         tokens = sum(vision.final[..., 0].numel() for vision in seen)
-        row = _spread(
-            self._chat_ids(prompt, media="video", generate=True), config.video_token_id, tokens
+        row = spread(
+            chat_ids(self._processor, prompt, media="video", generate=True),
+            config.video_token_id,
+            tokens,
         )
         ids = torch.tensor([row], device=self._device)
         grid = self._grid_thw(seen)[:1].clone()
@@ -379,7 +391,7 @@ class QwenMedVLM:
             "mm_token_type_ids": (ids == config.video_token_id).int() * 2,
             "video_grid_thw": grid.to(self._device),
             "second_per_grid_ts": torch.tensor([step_s], device=self._device),
-            "mm_encoder_outputs": {"video": _as_pooled(seen)},
+            "mm_encoder_outputs": {"video": as_pooled(seen)},
         }
         return self._generate(inputs, _TOKENS_SPARE + _TOKENS_PER_ANSWER * len(times_s))
 
@@ -387,70 +399,38 @@ class QwenMedVLM:
         patch = self._model.config.vision_config.patch_size
         return torch.tensor([[1, v.resized_wh[1] // patch, v.resized_wh[0] // patch] for v in seen])
 
-    def _generate(self, inputs: dict[str, Any], limit: int) -> tuple[str, bool]:
+    def _generate(
+        self, inputs: dict[str, Any], limit: int, *, guessing: bool = True
+    ) -> tuple[str, bool]:
         """Greedy text and whether the token limit ended it."""
         tokenizer = self._processor.tokenizer
-        told = self._model.generation_config.eos_token_id
-        told = tokenizer.eos_token_id if told is None else told
-        ends = frozenset(told if isinstance(told, list) else [told])
+        ends = end_tokens(self._model, tokenizer)
         ids = inputs["input_ids"][0]
         kinds = inputs.get("mm_token_type_ids")
         words = ids.tolist() if kinds is None else ids[kinds[0] == 0].tolist()
-        written = write_greedily(
-            self._model, inputs, limit=limit, ends=ends, words=words, drafts=self._drafts
-        )
+
+        def write() -> list[int]:
+            return write_greedily(
+                self._model,
+                inputs,
+                limit=limit,
+                ends=ends,
+                words=words,
+                drafts=self._drafts if guessing else Drafts(most=0),
+                begin_text=self._begin_text,
+            )
+
+        try:
+            written = write()
+        except CaptureError as error:
+            self._begin_text = Continuation
+            self._notes.append(
+                f"The card could not record the writing of a token ({error}): from now on text is "
+                "written more slowly."
+            )
+            written = write()
         text: str = tokenizer.decode(written, skip_special_tokens=True)
         return text.strip(), written[-1] not in ends
-
-
-def _load_processor(settings: MedVLMSettings) -> Any:
-    try:
-        processor = AutoProcessor.from_pretrained(settings.source, revision=settings.revision)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise WeightsError(
-            f"{settings.source.rsplit('/', 1)[-1]}: the processor files are missing or damaged. "
-            "Copy the whole checkpoint."
-        ) from error
-    return processor
-
-
-def _limit_pixels(processor: Any, max_pixels: int | None) -> None:
-    """Give the processor the pixel budget of one frame; None leaves the checkpoint's own."""
-    if max_pixels is not None:
-        size = dict(processor.image_processor.size)
-        size["longest_edge"] = max_pixels
-        size["shortest_edge"] = min(size["shortest_edge"], max_pixels)
-        processor.image_processor.size = size
-
-
-def _spread(ids: list[int], placeholder: int, count: int) -> list[int]:
-    """ids with its one placeholder repeated count times."""
-    at = ids.index(placeholder)
-    return ids[:at] + [placeholder] * count + ids[at + 1 :]
-
-
-def _as_pooled(seen: Sequence[VisionFeatures]) -> BaseModelOutputWithPooling:
-    """Cached merged tokens in the form in which the model takes pre-encoded pictures."""
-    return BaseModelOutputWithPooling(pooler_output=tuple(v.final.flatten(0, 1) for v in seen))
-
-
-def _seconds_per_step(times_s: list[float], tokens_per_second: float) -> tuple[float, str]:
-    """Seconds between the frames of a direct answer, and a sentence where that is not exact."""
-    if len(times_s) < 2:
-        return 1.0, ""
-    steps = [after - before for before, after in pairwise(times_s)]
-    mean_s = float(np.mean(steps))
-    if max(steps) - min(steps) > 1e-3 * max(mean_s, 1e-6):
-        return mean_s, (
-            "The requested times are not evenly spaced: the direct MedVLM answer was told their "
-            f"mean distance, {mean_s:.3f} s."
-        )
-    if mean_s * tokens_per_second < 1:
-        return mean_s, (
-            f"The requested times lie {mean_s:.3f} s apart, closer than the MedVLM can tell "
-            f"({1 / tokens_per_second:.3f} s): its direct answer may mix them up."
-        )
-    return mean_s, ""
 
 
 def _refuse_nan(part: str, values: Tensor) -> None:
