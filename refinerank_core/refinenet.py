@@ -185,16 +185,17 @@ def refine(
         scores, delta = (torch.stack(parts).mean(dim=0) for parts in zip(*said, strict=True))
         unit = torch.from_numpy(normalise(pool.boxes, size_wh=size_wh)).to(delta)
         refined, valid = decode_delta(unit, delta)
-    if not bool(torch.isfinite(scores).all()):
+        told = _numpy(torch.cat((scores, delta, refined, valid[:, None].to(delta)), dim=1))
+    if not np.isfinite(told[:, :2]).all():
         raise ModelError(
             "RefineNet gave scores that are not numbers. Check its checkpoint and the profile."
         )
     return Refinement(
-        score_original=_numpy(scores[:, 0]),
-        score_refined=_numpy(scores[:, 1]),
-        delta=_numpy(delta),
-        boxes=denormalise(_numpy(refined), size_wh=size_wh),
-        valid=valid.cpu().numpy().astype(np.bool_),
+        score_original=told[:, 0].copy(),
+        score_refined=told[:, 1].copy(),
+        delta=told[:, 2:6].copy(),
+        boxes=denormalise(told[:, 6:10], size_wh=size_wh),
+        valid=told[:, 10] > 0,
     )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 from torch.nn import functional as F
 
 from refinerank_core.boxes import normalise
@@ -65,12 +66,18 @@ def response_maps(vision: VisionFeatures, target: Box, *, size_wh: tuple[int, in
     """
     box = torch.from_numpy(normalise(np.array([target], dtype=np.float32), size_wh=size_wh))
     grids = {f"block{block}": grid for block, grid in sorted(vision.blocks.items())}
-    raw: dict[str, Float16] = {}
-    for name, grid in {**grids, "final": vision.final}.items():
-        with torch.inference_mode():
-            wanted = pool_regions(grid, box.to(grid.device))
-            likeness = F.cosine_similarity(grid.float(), wanted[:, None, :], dim=-1)
-        raw[name] = likeness.cpu().numpy().astype(np.float16)
+    likeness: dict[str, Tensor] = {}
+    with torch.inference_mode():
+        box = box.to(vision.final.device)
+        for name, grid in {**grids, "final": vision.final}.items():
+            wanted = pool_regions(grid, box)
+            likeness[name] = F.cosine_similarity(grid.float(), wanted[:, None, :], dim=-1)
+        flat = torch.cat([one.flatten() for one in likeness.values()]).cpu().numpy()
+    parts = np.split(flat.astype(np.float16), np.cumsum([one.numel() for one in likeness.values()]))
+    raw = {
+        name: part.reshape(one.shape)
+        for (name, one), part in zip(likeness.items(), parts[:-1], strict=True)
+    }
     return ResponseMaps(target=target, raw=raw)
 
 

@@ -56,11 +56,9 @@ def pool_regions(grid: Tensor, boxes: Tensor) -> Tensor:
     weights = overlap_weights(boxes.to(grid.device), grid_hw=(height, width)).flatten(1)
     total = weights.sum(dim=1, keepdim=True)
     pooled = (weights / total.clamp(min=1e-12)) @ grid.reshape(height * width, -1).float()
-    # Less than a millionth of a cell cannot be weighed in float32: take the cell it lies in.
-    flat = total.squeeze(1) <= 1e-6
-    if bool(flat.any()):
-        centre = (boxes[:, :2] + boxes[:, 2:]).to(grid.device) / 2
-        column = (centre[:, 0] * width).long().clamp(0, width - 1)
-        row = (centre[:, 1] * height).long().clamp(0, height - 1)
-        pooled = torch.where(flat[:, None], grid[row, column].float(), pooled)
-    return pooled
+    # Less than a millionth of a cell cannot be weighed in float32: take the cell it lies in. Asking
+    # first whether there is such a box would make a card wait.
+    centre = (boxes[:, :2] + boxes[:, 2:]).to(grid.device) / 2
+    column = (centre[:, 0] * width).long().clamp(0, width - 1)
+    row = (centre[:, 1] * height).long().clamp(0, height - 1)
+    return torch.where(total <= 1e-6, grid[row, column].float(), pooled)

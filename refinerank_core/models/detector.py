@@ -145,31 +145,37 @@ class GroundingDino:
             self._memory.expect(keys)
             output = self._model(**inputs)
             scores = output.logits.sigmoid()  # (B, queries, 256); 0 past the caption
-            boxes = output.pred_boxes
-        if bool(torch.isnan(scores).any()) or not bool(torch.isfinite(boxes).all()):
+            best = scores.amax(dim=-1, keepdim=True)
+            told = (best, output.pred_boxes, scores[..., : len(spans)])
+            found = _numpy(torch.cat(told, dim=-1))  # one transfer for all frames
+        if not np.isfinite(found).all():
             raise ModelError("The detector gave numbers that are not finite. Check its checkpoint.")
         return [
-            self._sorted(token_scores, frame_boxes, spans, phrases, frame.size_wh)
-            for token_scores, frame_boxes, frame in zip(scores, boxes, frames, strict=True)
+            self._sorted(queries, spans, phrases, frame.size_wh)
+            for queries, frame in zip(found, frames, strict=True)
         ]
 
     def _sorted(
         self,
-        token_scores: Tensor,
-        boxes: Tensor,
+        queries: Float32,
         spans: list[tuple[int, int]],
         phrases: tuple[str, ...],
         size_wh: tuple[int, int],
     ) -> Detections:
-        """One frame's boxes above the threshold in falling order, each with its phrase."""
-        best = token_scores.amax(dim=-1)
-        order = best.argsort(descending=True, stable=True)
-        order = order[best[order] > self._settings.box_threshold]
-        tokens = _numpy(token_scores[order][:, : len(spans)])
-        by_phrase = phrase_scores(tokens, spans, phrases)
+        """One frame's boxes above the threshold in falling order, each with its phrase.
+
+        Args:
+            queries: (Q, 5 + tokens): best score, box as cxcywh in 0..1, score of each token.
+            spans: letters of each token in the caption.
+            phrases: of the caption.
+            size_wh: of the frame.
+        """
+        order = np.argsort(-queries[:, 0], kind="stable")
+        kept = queries[order[queries[order, 0] > self._settings.box_threshold]]
+        by_phrase = phrase_scores(kept[:, 5:], spans, phrases)
         return Detections(
-            boxes=denormalise(from_centres(_numpy(boxes[order])), size_wh=size_wh),
-            scores=_numpy(best[order]),
+            boxes=denormalise(from_centres(kept[:, 1:5]), size_wh=size_wh),
+            scores=kept[:, 0].copy(),
             phrases=tuple(
                 phrases[int(row.argmax())]
                 if row.max() >= self._settings.text_threshold
