@@ -4,13 +4,16 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from transformers import Qwen2_5_VLForConditionalGeneration
 
 from refinerank_core.checkpoint import load_refinenet, refinenet_id, save_refinenet
 from refinerank_core.errors import ProfileError, RefineRankError, WeightsError
+from refinerank_core.models.loading import load_strictly
 from refinerank_core.models.untrained import write_untrained
 from refinerank_core.pipeline import RefineRank
 from refinerank_core.profiles import load_profile, profile_names
@@ -100,6 +103,48 @@ def test_a_faulty_checkpoint_is_refused_in_one_sentence(
 
     assert "\n" not in str(caught.value)
     assert str(tmp_path) not in str(caught.value).replace(str(folder / "detector"), "")
+
+
+def sharded(profile: Path, folder: Path) -> Path:
+    """The profile's MedVLM as large checkpoints come: in several files, with an index."""
+    source = profile.parent / "medvlm"
+    model = Qwen2_5_VLForConditionalGeneration.from_pretrained(source)
+    model.save_pretrained(folder, max_shard_size="300KB")
+    assert len(list(folder.glob("model-*.safetensors"))) > 2
+    return folder
+
+
+def load(folder: Path) -> Any:
+    return load_strictly(
+        Qwen2_5_VLForConditionalGeneration,
+        str(folder),
+        revision=None,
+        dtype=torch.float32,
+        attention="sdpa",
+    )
+
+
+def test_a_checkpoint_in_several_files_loads_as_the_one_in_one(
+    untrained_profile: Path, tmp_path: Path
+) -> None:
+    whole = load(untrained_profile.parent / "medvlm").state_dict()
+
+    spread = load(sharded(untrained_profile, tmp_path / "medvlm")).state_dict()
+
+    assert spread.keys() == whole.keys()
+    assert all(torch.equal(tensor, whole[name]) for name, tensor in spread.items())
+
+
+def test_a_missing_file_of_several_is_named(untrained_profile: Path, tmp_path: Path) -> None:
+    folder = sharded(untrained_profile, tmp_path / "medvlm")
+    gone = sorted(folder.glob("model-*.safetensors"))[1]
+    gone.unlink()
+
+    with pytest.raises(WeightsError, match=rf"1 of \d+ files of weights are missing \({gone.name}"):
+        load(folder)
+    (folder / "model.safetensors.index.json").write_text("{}")
+    with pytest.raises(WeightsError, match="its list of weight files is damaged"):
+        load(folder)
 
 
 def test_the_same_seed_gives_the_same_checkpoints(tmp_path: Path) -> None:

@@ -145,6 +145,30 @@ def _refuse_incomplete(source: str) -> None:
             raise WeightsError(
                 f"{folder.name}: no {what} in the checkpoint folder. Copy the whole checkpoint."
             )
+    shards = shards_of(folder)
+    if absent := [name for name in shards if not (folder / name).is_file()]:
+        raise WeightsError(
+            f"{folder.name}: {len(absent)} of {len(shards)} files of weights are missing "
+            f"({absent[0]}). Copy the whole checkpoint."
+        )
+
+
+def shards_of(folder: Path) -> list[str]:
+    """Names of the files that a checkpoint's weights are spread over; empty where it has no index.
+
+    Raises:
+        WeightsError: the index is damaged.
+    """
+    index = folder / "model.safetensors.index.json"
+    if not index.is_file():
+        return []
+    try:
+        told = json.loads(index.read_text(encoding="utf-8"))
+        return sorted({str(name) for name in told["weight_map"].values()})
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise WeightsError(
+            f"{folder.name}: its list of weight files is damaged. Copy the whole checkpoint."
+        ) from error
 
 
 def _why_not_loaded(source: str, error: Exception) -> str:
