@@ -47,6 +47,7 @@ def check_space(root: Path, *, build: bool) -> list[str]:
         One sentence per fault.
     """
     faults = front_matter_faults(root) + requirement_faults(root) + size_faults(root)
+    faults += example_faults(root)
     if (root / "packages.txt").exists():
         faults.append("packages.txt: the Space's image has libGL and FFmpeg. Remove the file.")
     return faults + build_faults(root) if build else faults
@@ -117,6 +118,16 @@ def size_faults(root: Path) -> list[str]:
         "Track it with LFS."
         for path in _tracked(root)
         if path.is_file() and path.stat().st_size > LARGEST_BYTES and not _in_lfs(root, path)
+    ]
+
+
+def example_faults(root: Path) -> list[str]:
+    """Bundled clips whose first question has no kept answer: a visitor would wait for it."""
+    return [
+        f"{clip.relative_to(root)}: no answer is kept beside it. "
+        "Run 'python -m refinerank_core phantom samples assets/samples --answers phantom'."
+        for clip in sorted((root / "assets" / "samples").glob("*.mp4"))
+        if not clip.with_suffix(".grounding.json").is_file()
     ]
 
 

@@ -90,6 +90,27 @@ def test_a_large_file_is_named_unless_lfs_tracks_it(tmp_path: Path) -> None:
     assert size_faults(tmp_path) == []
 
 
+def test_a_clip_without_a_kept_answer_is_named(tmp_path: Path) -> None:
+    samples = repository(tmp_path) / "assets" / "samples"
+    samples.mkdir(parents=True)
+    for name in ("one.mp4", "two.mp4", "one.grounding.json"):
+        (samples / name).write_text("")
+
+    (fault,) = check_space(tmp_path, build=False)
+
+    assert fault.startswith("assets/samples/two.mp4: no answer is kept beside it.")
+
+
+def test_the_page_is_built_as_a_space_builds_it(tmp_path: Path) -> None:
+    (repository(tmp_path) / "app.py").write_text(
+        "import os, sys\nsys.exit(os.environ['SPACE_ID'] + ' ' + ' '.join(sys.argv[1:3]))\n"
+    )
+
+    (fault,) = check_space(tmp_path, build=True)
+
+    assert "(owner/refinerank --check --profile)" in fault
+
+
 def test_packages_txt_is_not_needed(tmp_path: Path) -> None:
     (repository(tmp_path) / "packages.txt").write_text("libgl1\n")
 
