@@ -109,14 +109,20 @@ $("after").addEventListener("click", () => {
   load();
 });
 $("agreement").addEventListener("toggle", () => { if ($("agreement").open) agreementWanted(); });
-// The Results tab sends here to look at one video's cases.
-window.addEventListener("refinerank-video", () => {
-  const list = filterField("video");
+// The Results tab sends here to look at one video's cases; this tab may not have been there yet.
+function followVideo() {
+  const video = window.refinerankVideo;
+  if (!video) return;
+  window.refinerankVideo = "";
   for (const name of FILTERS) filterField(name).value = "";
-  if (![...list.options].some((one) => one.value === window.refinerankVideo)) list.append(new Option(window.refinerankVideo, window.refinerankVideo));
-  list.value = window.refinerankVideo;
+  const list = filterField("video");
+  if (![...list.options].some((one) => one.value === video)) list.append(new Option(video, video));
+  list.value = video;
   reload();
-});
+}
+
+window.addEventListener("refinerank-video", followVideo);
+followVideo();
 setTimeout(wirePlots, 0);
 // What was reviewed meanwhile counts when the tab is turned to again.
 new ResizeObserver(() => {
