@@ -96,7 +96,7 @@ def look_of(light: NDArray[np.float64], box: list[int], view: list[float]) -> Lo
     y0 = floor(top + box[1] * scale)
     across = light[y0 - 5 : y0 + 6, x0 + 14 : x1 - 14]  # the upper edge, between its corners
     half = across.max() / 2
-    line = across[4:7].max(axis=0) > half
+    line = across[3:8].max(axis=0) > half  # a double line has its light edges two pixels out
     dark_core = bool(line.all() and np.median(across[5]) < half / 2)
     dashes = sorted({round_to(run, (2, 10, 14)) for run in runs_of(line)})
     # A square corner reaches farther out than the line, where a double line has its light edge.
