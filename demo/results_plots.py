@@ -21,7 +21,7 @@ _LINES = {
 }
 _RUNS = (SKY, ORANGE, PURPLE, GREEN, GREY)
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
-_HEIGHT = 310
+_HEIGHT = 320
 
 
 def figures(one: Document) -> dict[str, go.Figure]:
@@ -165,7 +165,8 @@ def _categories(figure: go.Figure, names: Sequence[str]) -> go.Figure:
     figure.update_xaxes(
         tickmode="array",
         tickvals=list(range(len(names))),
-        ticktext=[str(name) for name in names],
+        ticktext=[name.replace(" ", "<br>") for name in names],  # narrow screens would turn them
+        tickangle=0,
         range=[-0.5, len(names) - 0.5],
     )
     figure.update_yaxes(range=[-0.02, 1.02])
@@ -307,6 +308,6 @@ def _below(figure: go.Figure) -> go.Figure:
     legend: dict[str, Any] = {"orientation": "h", "x": 0, "xanchor": "left", "yanchor": "top"}
     return figure.update_layout(
         height=_HEIGHT,
-        legend=legend | {"y": -0.34 if titled else -0.18},
-        margin={"b": 96 if titled else 74},
+        legend=legend | {"y": -0.34 if titled else -0.26},
+        margin={"b": 96 if titled else 88},
     )
