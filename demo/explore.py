@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
+import numpy as np
 from gradio.utils import get_upload_folder
 
 from demo import plots, present
@@ -30,10 +31,13 @@ from demo.services import Services
 from demo.sessions import Clip, Session, SessionError, Sessions
 from demo.stage import stage
 from demo.uploads import outside_words
+from refinerank_core.boxes import iou
 from refinerank_core.errors import RefineRankError, VideoError
-from refinerank_core.grounding import Grounding
+from refinerank_core.grounding import Grounding, TimeGrounding
 
 Facts = dict[str, Any]
+
+_SAME_THING = 0.3  # IoU from which two boxes are taken for one thing
 
 
 class Explore:
@@ -210,9 +214,17 @@ def build(
 
 
 def best_frame(grounding: Grounding) -> int:
-    """The frame whose answer stands out most."""
-    best = max(grounding.times, key=lambda time: time.answers.refinerank.margin)
-    return best.frame_index
+    """The frame that tells most: RefineRank answers with another thing than the detector alone.
+
+    Among several such frames, or where there is none, the one whose answer stands out most.
+    """
+
+    def tells(time: TimeGrounding) -> tuple[bool, float]:
+        answers = time.answers
+        boxes = np.array([answers.refinerank.box, answers.medvlm_groundingdino.box], np.float32)
+        return float(iou(boxes[0], boxes[1])) < _SAME_THING, answers.refinerank.margin
+
+    return max(grounding.times, key=tells).frame_index
 
 
 def uploaded_file(path: str) -> Path:

@@ -16,12 +16,13 @@ import pytest
 from demo import plots
 from demo.api import Api
 from demo.events import answered
+from demo.explore import best_frame
 from demo.frames import FrameImages
 from demo.lookup import Lookup
 from demo.runs import Pace
 from demo.sessions import Answer, Sessions
 from demo.shots import Shots
-from refinerank_core.grounding import Grounding
+from refinerank_core.grounding import Grounding, TimeGrounding
 from tests.browser.fakes import GRID, FakeCore, fake_services, grounding_of
 from tests.clips import encode, number_shown, numbered
 
@@ -195,3 +196,25 @@ def test_the_screen_knows_no_model() -> None:
     code = "import sys, demo.ui; sys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
 
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=120).returncode == 0
+
+
+def test_a_clip_opens_where_refinerank_and_the_detector_mean_different_things(desk: Desk) -> None:
+    def told(apart: bool, margin: float, frame: int) -> TimeGrounding:
+        time = desk.answer.grounding.times[0]
+        box = time.answers.refinerank.box
+        other = (box[0] + 500, box[1], box[2] + 500, box[3]) if apart else box
+        answers = time.answers.model_copy(
+            update={
+                "refinerank": time.answers.refinerank.model_copy(update={"margin": margin}),
+                "medvlm_groundingdino": time.answers.medvlm_groundingdino.model_copy(
+                    update={"box": other}
+                ),
+            }
+        )
+        return time.model_copy(update={"answers": answers, "frame_index": frame})
+
+    def opened_at(*times: TimeGrounding) -> int:
+        return best_frame(desk.answer.grounding.model_copy(update={"times": times}))
+
+    assert opened_at(told(False, 0.9, 1), told(True, 0.1, 2), told(True, 0.2, 3)) == 3
+    assert opened_at(told(False, 0.1, 1), told(False, 0.9, 2)) == 2
