@@ -1,6 +1,7 @@
 () => {
   // Come back to the tab one was on when the page is loaded again: Gradio reloads it by itself once a
-  // lost server is back. And say beside "Review" that something there is not confirmed yet.
+  // lost server is back. And say beside "Review", and in the head of Explore, whether every decision
+  // is confirmed.
   const kept = { tab: "refinerank-tab", action: "refinerank-act:" };
   const button = (id) => document.querySelector('#tabs button[role="tab"][data-tab-id="' + id + '"]');
   const quietly = (work) => {
@@ -26,5 +27,9 @@
     const waiting = quietly(() => Object.keys(localStorage).filter((key) => key.startsWith(kept.action)).length);
     const tab = button("review");
     if (tab) tab.toggleAttribute("data-unsaved", Boolean(waiting));
+    const state = document.querySelector('#stage [data-id="savedstate"]');
+    const words = waiting ? waiting + " not saved yet" : "All saved";
+    if (state && state.textContent !== words) state.textContent = words;
+    if (state) state.toggleAttribute("data-unsaved", Boolean(waiting));
   }, 1000);
 }

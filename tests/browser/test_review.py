@@ -11,7 +11,7 @@ import pytest
 from demo.frames import pack
 from refinerank_core.reviews.store import Store
 from refinerank_core.reviews.worklist import Wanted
-from tests.browser.conftest import DESKTOP
+from tests.browser.conftest import DESKTOP, PATIENCE_MS
 from tests.browser.fakes import tissue
 from tests.browser.reviewing import (
     Enter,
@@ -257,6 +257,15 @@ def test_the_whole_way_by_keyboard(enter: Enter, record: Record) -> None:
     assert states[1].current.judgement.not_visible
 
 
+def head_of_explore(page: Any, words: str) -> Any:
+    """Wait until the head of the other tab says so too."""
+    return page.wait_for_function(
+        "(words) => document.querySelector('#stage [data-id=savedstate]')?.textContent === words",
+        arg=words,
+        timeout=PATIENCE_MS,
+    )
+
+
 def test_a_killed_server_loses_nothing_that_was_decided(
     browser: Any, samples: Path, tmp_path: Path
 ) -> None:
@@ -275,8 +284,10 @@ def test_a_killed_server_loses_nothing_that_was_decided(
             page.keyboard.press("r")
             until(page, "r.dataset.saved === 'no'")
             assert "not saved yet" in page.text_content(inside("saved"))
+            assert head_of_explore(page, "1 not saved yet")
         with server(samples, db, port):
             until(page, "r && r.dataset.view === 'case' && r.dataset.saved === 'yes'")
+            assert head_of_explore(page, "All saved")
     finally:
         context.close()
 
