@@ -37,18 +37,18 @@ def build(reviews: Reviews, desk: ReviewDesk, files: ReviewFiles, blocks: gr.Blo
     )
     if reviews.identity.mode == "hub":
         gr.LoginButton(elem_id="hub-login", visible="hidden")  # pressed by the tab's own dialog
-    view = review(
-        [answered(one) for one in served],
-        identity=reviews.identity.mode,
-        ephemeral=reviews.ephemeral,
-        tags=TAGS,
-        formats=[{"name": one.name, "title": one.title} for one in FORMATS.values()],
-        methods=[[name, words] for name, words in LABELS.items()],
-        page=PAGE,
-    )
+    constants: dict[str, Any] = {
+        "identity": reviews.identity.mode,
+        "ephemeral": reviews.ephemeral,
+        "tags": TAGS,
+        "formats": [{"name": one.name, "title": one.title} for one in FORMATS.values()],
+        "methods": [[name, words] for name, words in LABELS.items()],
+        "page": PAGE,
+    }
+    view = review([answered(one) for one in served], **constants)
     if reviews.identity.mode == "hub":
         blocks.load(
-            Doorman(reviews).on_open,
+            Doorman(reviews, constants).on_open,
             outputs=view,
             queue=False,
             show_progress="hidden",
@@ -57,10 +57,15 @@ def build(reviews: Reviews, desk: ReviewDesk, files: ReviewFiles, blocks: gr.Blo
 
 
 class Doorman:
-    """Lets those in whom the Hub knows."""
+    """Lets those in whom the Hub knows.
 
-    def __init__(self, reviews: Reviews) -> None:
+    An update that comes before the page's script has begun replaces everything that the page was
+    built with, so what it was built with comes along.
+    """
+
+    def __init__(self, reviews: Reviews, constants: dict[str, Any]) -> None:
         self._reviews = reviews
+        self._constants = constants
 
     def on_open(self, profile: gr.OAuthProfile | None) -> gr.HTML:
         """A visitor comes, logged in or not."""
@@ -68,4 +73,4 @@ class Doorman:
         if profile is not None:
             name = profile.username
             visitor = {"name": name, "token": self._reviews.identity.admit(name)}
-        return gr.HTML(visitor=visitor)
+        return gr.HTML(visitor=visitor, **self._constants)
