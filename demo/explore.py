@@ -44,8 +44,21 @@ class Explore:
     """The handlers of the tab: they read what was sent, call the core, present."""
 
     def __init__(
-        self, services: Services, sessions: Sessions, frames: FrameImages, pace: Pace
+        self,
+        services: Services,
+        sessions: Sessions,
+        frames: FrameImages,
+        pace: Pace,
+        constants: Facts,
     ) -> None:
+        """Wait for visitors.
+
+        Args:
+            services, sessions, frames, pace: of the page.
+            constants: what the stage was built with. An update that comes before the stage's
+                script has begun replaces it, so the first one brings it along.
+        """
+        self._constants = constants
         self._services = services
         self._sessions = sessions
         self._frames = frames
@@ -61,7 +74,7 @@ class Explore:
             names = [one.name for one in samples]
             clip = self._sessions.sample(link.clip if link.clip in names else names[0])
             facts |= self._shown(clip, link)
-        return gr.HTML(**facts)
+        return gr.HTML(**self._constants, **facts)
 
     @errors_to_toast
     def on_clip(self, event: gr.EventData, request: gr.Request) -> gr.HTML:
@@ -172,18 +185,18 @@ def build(
         The stage, so that other tabs can show a case on it.
     """
     pace = Pace()
-    explore = Explore(services, sessions, frames, pace)
+    constants: Facts = {
+        "reviewing": bool(reviewing),
+        "profile": present.profile_facts(services.profile),
+        "stages": list(services.stages),
+        "caveat": services.caveat,
+        "limits": asdict(services.limits),
+    }
+    explore = Explore(services, sessions, frames, pace, constants)
     asking = Asking(services, sessions, pace)
     look = Lookup(services, sessions, frames, pace)
     served = [look.frame, look.pool, look.maps, look.read, look.shots, look.take, look.variants]
-    view = stage(
-        [answered(one) for one in (*served, *reviewing)],
-        reviewing=bool(reviewing),
-        profile=present.profile_facts(services.profile),
-        stages=list(services.stages),
-        caveat=services.caveat,
-        limits=asdict(services.limits),
-    )
+    view = stage([answered(one) for one in (*served, *reviewing)], **constants)
     with gr.Accordion("Figures", open=True, elem_id="figures"):
         with gr.Row():
             scores = gr.Plot(show_label=False, elem_id="plot-scores")

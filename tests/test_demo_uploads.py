@@ -106,7 +106,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr("demo.explore.uploaded_file", Path)
     services = fake_services(FakeCore(), tmp_path / "samples", Limits(upload_mb=1, duration_s=9.0))
     sessions = Sessions(services)
-    yield Explore(services, sessions, FrameImages(), Pace())
+    yield Explore(services, sessions, FrameImages(), Pace(), {})
     sessions.close()
 
 
