@@ -388,10 +388,10 @@ def test_what_cannot_be_written_is_refused() -> None:
 def test_a_megabyte_of_anything_is_read_at_once(piece: str) -> None:
     text = (piece * 1_000_000)[:1_000_000]
 
-    started = time.process_time()
+    started = time.thread_time()  # servers of other tests may be busy in this process
     parsed = parse_answer(text)
 
-    assert time.process_time() - started < 1.0
+    assert time.thread_time() - started < 1.0
     assert parsed.truncated
 
 
