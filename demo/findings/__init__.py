@@ -1,15 +1,13 @@
 """The Failures tab's screen: filters, pictures and tables, one first-party gr.HTML."""
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
-from demo.stage import read_part
+from demo.screen import screen
 
-_HERE = Path(__file__).parent
-SHARED = ("state.js", "parts.js", "paint.js")
+SHARED = ("state.js", "parts.js", "paint.js", "pictures.js")
 SCRIPTS = ("gallery.js", "agreement.js", "findings.js")
 
 
@@ -19,14 +17,4 @@ def findings(server_functions: Sequence[Callable[[Any], dict[str, Any]]]) -> gr.
     Args:
         server_functions: findings, thumb and agreement; each gets one message.
     """
-    shared = [read_part(name) for name in SHARED]
-    own = [(_HERE / name).read_text(encoding="utf-8") for name in SCRIPTS]
-    return gr.HTML(
-        value="",
-        html_template=(_HERE / "template.html").read_text(encoding="utf-8"),
-        css_template=read_part("stage.css") + (_HERE / "findings.css").read_text(encoding="utf-8"),
-        js_on_load="\n".join([*shared, *own]),
-        apply_default_css=False,
-        server_functions=list(server_functions),
-        elem_id="findings",
-    )
+    return screen("findings", server_functions, shared=SHARED, scripts=SCRIPTS)

@@ -66,25 +66,6 @@ function clicked(event) {
   reload();
 }
 
-function wirePlots() {
-  for (const name of ["plot-counts", "plot-losses"]) {
-    const attach = () => {
-      const plot = document.querySelector("#" + name + " .js-plotly-plot");
-      if (!plot || plot.dataset.wired || !plot.on) return;
-      plot.dataset.wired = "yes";
-      plot.on("plotly_click", clicked);
-    };
-    const home = document.querySelector("#" + name);
-    if (home) new MutationObserver(attach).observe(home, { childList: true, subtree: true });
-    attach();
-  }
-}
-
-function followTheme() {
-  for (const part of element.querySelectorAll(".rr")) part.classList.toggle("dark", document.body.classList.contains("dark"));
-}
-
-new MutationObserver(followTheme).observe(document.body, { attributes: true, attributeFilter: ["class"] });
 followTheme();
 $("method").addEventListener("change", reload);
 $("by").addEventListener("change", load);
@@ -123,7 +104,7 @@ function followVideo() {
 
 window.addEventListener("refinerank-video", followVideo);
 followVideo();
-setTimeout(wirePlots, 0);
+setTimeout(() => ["plot-counts", "plot-losses"].forEach((name) => whenPlotClicked(name, clicked)), 0);
 // What was reviewed meanwhile counts when the tab is turned to again.
 new ResizeObserver(() => {
   const seen = element.offsetParent !== null;

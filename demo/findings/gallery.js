@@ -7,7 +7,6 @@ const BOXES = {
   old: { color: "#FFD08A", width: 1.5, dash: [6, 4], alpha: 1, tag: "was" },
   parent: { color: "#BBBBBB", width: 1.5, dash: [5, 3], alpha: 1, tag: "before" },
 };
-const pictures = { waiting: [], active: 0 };
 
 function thumbnail(one) {
   const item = make("li", "shotcard");
@@ -33,7 +32,11 @@ function thumbnail(one) {
   review.addEventListener("click", () => openReview(one.case_id));
   words.append(review);
   item.append(back, words);
-  pictures.waiting.push({ one, canvas });
+  pictures.waiting.push({
+    canvas, size: one.size,
+    boxes: one.boxes.map((box) => [box.box, BOXES[box.role] || BOXES.refinerank]),
+    ask: () => askServer("thumb", { case_id: one.case_id, clips: window.refinerankClips || [] }),
+  });
   return item;
 }
 
@@ -44,35 +47,6 @@ function keepTab(name) {
   } catch {
     // Then it comes back to the first one.
   }
-}
-
-// A few at a time, in the order of the page.
-function fetchPictures() {
-  while (pictures.active < 3 && pictures.waiting.length) {
-    const { one, canvas } = pictures.waiting.shift();
-    if (!canvas.isConnected) continue;
-    pictures.active += 1;
-    askServer("thumb", { case_id: one.case_id, clips: window.refinerankClips || [] })
-      .then((reply) => paintThumb(canvas, one, reply.src)).catch(() => null).finally(() => {
-        pictures.active -= 1;
-        fetchPictures();
-      });
-  }
-}
-
-async function paintThumb(canvas, one, src) {
-  const image = src ? new Image() : null;
-  if (image) {
-    image.src = src;
-    await image.decode();
-  }
-  const { pen, width, height } = prepare(canvas);
-  const scale = Math.min(width / one.size[0], height / one.size[1]);
-  const seen = { scale, left: (width - one.size[0] * scale) / 2, top: (height - one.size[1] * scale) / 2 };
-  if (image) pen.drawImage(image, seen.left, seen.top, one.size[0] * scale, one.size[1] * scale);
-  for (const box of one.boxes) paintBox(pen, seen, box.box, { ...(BOXES[box.role] || BOXES.refinerank) });
-  paintTags();
-  canvas.dataset.painted = image ? "frame" : "boxes";
 }
 
 // Another tab of this page shows the case.

@@ -101,23 +101,6 @@ async function openFile() {
   load(reply.token);
 }
 
-function wirePlots() {
-  const home = document.querySelector("#plot-videos");
-  const attach = () => {
-    const plot = home && home.querySelector(".js-plotly-plot");
-    if (!plot || plot.dataset.wired || !plot.on) return;
-    plot.dataset.wired = "yes";
-    plot.on("plotly_click", videoClicked);
-  };
-  if (home) new MutationObserver(attach).observe(home, { childList: true, subtree: true });
-  attach();
-}
-
-function followTheme() {
-  for (const part of element.querySelectorAll(".rr")) part.classList.toggle("dark", document.body.classList.contains("dark"));
-}
-
-new MutationObserver(followTheme).observe(document.body, { attributes: true, attributeFilter: ["class"] });
 followTheme();
 $("document").addEventListener("change", () => load($("document").value));
 $("open").addEventListener("click", () => $("file").click());
@@ -129,7 +112,7 @@ $("allvideos").addEventListener("click", () => {
   videosChanged();
 });
 wireLearning();
-setTimeout(wirePlots, 0);
+setTimeout(() => whenPlotClicked("plot-videos", videoClicked), 0);
 // Nothing is asked for before the tab is looked at; cases are counted anew whenever it is.
 new ResizeObserver(() => {
   const seen = element.offsetParent !== null;

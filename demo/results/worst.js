@@ -7,7 +7,7 @@ const BOXES = {
   before: { color: "#BBBBBB", width: 1.5, dash: [5, 3], alpha: 1, tag: "before" },
 };
 const ORDER = ["truth", "best", "before", "answer"];
-const pictures = { waiting: [], active: 0 };
+pictures.most = 2; // each is a frame that the server draws anew
 
 function worstChanged() {
   const facts = R.facts;
@@ -33,40 +33,15 @@ function worstCard(one) {
   asked.title = one.question;
   words.append(make("b", "", one.words), asked, make("small", "", one.video + " \u00b7 " + one.time));
   item.append(back, words);
-  pictures.waiting.push({ one, canvas });
+  pictures.waiting.push({
+    canvas, size: one.size,
+    boxes: ORDER.filter((role) => one.boxes[role]).map((role) => [one.boxes[role], BOXES[role]]),
+    ask: () => askServer("results_picture", { document: R.token, dataset: one.dataset, place: one.place }),
+  });
   return item;
 }
 
 function openWorst(one) {
   note("Drawing the video up to this moment: some seconds.");
   trigger("worst_case", { document: R.token, dataset: one.dataset, place: one.place });
-}
-
-// A few at a time, in the order of the page.
-function fetchPictures() {
-  while (pictures.active < 2 && pictures.waiting.length) {
-    const { one, canvas } = pictures.waiting.shift();
-    if (!canvas.isConnected) continue;
-    pictures.active += 1;
-    askServer("results_picture", { document: R.token, dataset: one.dataset, place: one.place })
-      .then((reply) => paintWorst(canvas, one, reply.src)).catch(() => null).finally(() => {
-        pictures.active -= 1;
-        fetchPictures();
-      });
-  }
-}
-
-async function paintWorst(canvas, one, src) {
-  const image = src ? new Image() : null;
-  if (image) {
-    image.src = src;
-    await image.decode();
-  }
-  const { pen, width, height } = prepare(canvas);
-  const scale = Math.min(width / one.size[0], height / one.size[1]);
-  const seen = { scale, left: (width - one.size[0] * scale) / 2, top: (height - one.size[1] * scale) / 2 };
-  if (image) pen.drawImage(image, seen.left, seen.top, one.size[0] * scale, one.size[1] * scale);
-  for (const role of ORDER) if (one.boxes[role]) paintBox(pen, seen, one.boxes[role], { ...BOXES[role] });
-  paintTags();
-  canvas.dataset.painted = image ? "frame" : "boxes";
 }

@@ -4,14 +4,13 @@ Its parts lie beside this file; the scripts are joined after the stage's shared 
 """
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
-from demo.stage import SHARED, read_part
+from demo.screen import screen
+from demo.stage import SHARED
 
-_HERE = Path(__file__).parent
 SCRIPTS = (
     "outbox.js",
     "people.js",
@@ -44,16 +43,11 @@ def review(
         ephemeral: the record does not outlive the machine.
         tags, formats, methods: what may be chosen. page: cases on one page of the queue.
     """
-    shared = [read_part(name) for name in SHARED]
-    own = [(_HERE / name).read_text(encoding="utf-8") for name in SCRIPTS]
-    return gr.HTML(
-        value="",
-        html_template=(_HERE / "template.html").read_text(encoding="utf-8"),
-        css_template=read_part("stage.css") + (_HERE / "review.css").read_text(encoding="utf-8"),
-        js_on_load="\n".join([*shared, *own]),
-        apply_default_css=False,
-        server_functions=list(server_functions),
-        elem_id="review",
+    return screen(
+        "review",
+        server_functions,
+        shared=SHARED,
+        scripts=SCRIPTS,
         identity=identity,
         ephemeral=ephemeral,
         tags=tags,

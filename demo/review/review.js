@@ -105,10 +105,6 @@ function keyAction(event, node) {
   return actions[event.key.toLowerCase()];
 }
 
-function followTheme() {
-  root.classList.toggle("dark", document.body.classList.contains("dark"));
-}
-
 // Another tab of the page asks for a case, or has put some into the queue.
 async function openWished() {
   const id = window.refinerankCase;
@@ -126,7 +122,6 @@ async function start() {
 }
 
 me.who = () => ({ name: me.name, token: me.token });
-new MutationObserver(followTheme).observe(document.body, { attributes: true, attributeFilter: ["class"] });
 followTheme();
 root.stage = S; // for the console and for tests: what is on the screen
 root.edit = E;

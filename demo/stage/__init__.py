@@ -5,16 +5,15 @@ function body that gr.HTML runs. Boxes are float pixels of the source frame ever
 """
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
-_HERE = Path(__file__).parent
+from demo.screen import screen
+
 SHARED = ("state.js", "codec.js", "parts.js", "frames.js", "paint.js", "canvas.js")
 """Scripts that other pages with frames and boxes use too."""
 SCRIPTS = (
-    *SHARED,
     "layers.js",
     "human.js",
     "picking.js",
@@ -50,14 +49,11 @@ def stage(
         reviewing: answers can be put into the review queue.
         profile, stages, caveat, limits: fixed facts for the screen.
     """
-    return gr.HTML(
-        value="",
-        html_template=read_part("template.html"),
-        css_template=read_part("stage.css"),
-        js_on_load="\n".join(read_part(name) for name in SCRIPTS),
-        apply_default_css=False,
-        server_functions=list(server_functions),
-        elem_id="stage",
+    return screen(
+        "stage",
+        server_functions,
+        shared=SHARED,
+        scripts=SCRIPTS,
         reviewing=reviewing,
         profile=profile,
         stages=stages,
@@ -69,8 +65,3 @@ def stage(
         answer=None,
         progress=None,
     )
-
-
-def read_part(name: str) -> str:
-    """The text of a file beside this one."""
-    return (_HERE / name).read_text(encoding="utf-8")

@@ -25,13 +25,9 @@ function followFigures() {
   wireTimeline();
 }
 
-// A click in the figure over time goes to that frame. A plot drawn anew has a new `on`.
+// A click in the figure over time goes to that frame.
 function wireTimeline() {
-  const plot = plotOverTime();
-  if (!plot || !plot.on || plot.wiredBy === plot.on) return;
-  plot.wiredBy = plot.on;
-  plot.dataset.wired = "yes";
-  plot.on("plotly_click", (event) => {
+  wireClicks(plotOverTime(), (event) => {
     const point = event.points && event.points[0];
     if (point && S.clip && Number.isFinite(point.x)) go(S.clip.nearest(point.x));
   });

@@ -50,3 +50,29 @@ function keptKeys() {
     return [...pageMemory.keys()];
   }
 }
+
+// The page's theme, which Gradio marks on its body, now and whenever it changes.
+function followTheme(then) {
+  const follow = () => {
+    const dark = document.body.classList.contains("dark");
+    for (const part of element.querySelectorAll(".rr")) part.classList.toggle("dark", dark);
+    if (then) then();
+  };
+  new MutationObserver(follow).observe(document.body, { attributes: true, attributeFilter: ["class"] });
+  follow();
+}
+
+// A plot drawn anew has a new `on`, and has forgotten who listened.
+function wireClicks(plot, clicked) {
+  if (!plot || !plot.on || plot.wiredBy === plot.on) return;
+  plot.wiredBy = plot.on;
+  plot.dataset.wired = "yes";
+  plot.on("plotly_click", clicked);
+}
+
+function whenPlotClicked(name, clicked) {
+  const home = document.querySelector("#" + name);
+  const attach = () => wireClicks(home && home.querySelector(".js-plotly-plot"), clicked);
+  if (home) new MutationObserver(attach).observe(home, { childList: true, subtree: true });
+  attach();
+}

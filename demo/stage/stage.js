@@ -129,14 +129,7 @@ function wireStage() {
   $("help").addEventListener("click", help);
 }
 
-// Gradio marks the page's body; the stage's own rules are scoped to its element.
-function followTheme() {
-  root.classList.toggle("dark", document.body.classList.contains("dark"));
-  drawLanes();
-}
-
-new MutationObserver(followTheme).observe(document.body, { attributes: true, attributeFilter: ["class"] });
-followTheme();
+followTheme(drawLanes);
 root.stage = S; // for the console and for tests: what is on the screen
 buildLayers();
 buildStrip();

@@ -87,17 +87,19 @@ async function copyLink() {
 
 let addressTimer = 0;
 
-// The address follows what is looked at, for bundled clips only.
+// The address follows what is looked at, for bundled clips only; of an upload nothing stays in it.
 function stageMoved() {
   clearTimeout(addressTimer);
-  addressTimer = setTimeout(() => {
-    const link = linkNow();
-    try {
-      history.replaceState(history.state, "", link || location.pathname);
-    } catch {
-      // A page inside another one may not be allowed to: the link button still works.
-    }
-  }, 400);
+  if (linkNow()) addressTimer = setTimeout(setAddress, 400);
+  else setAddress();
+}
+
+function setAddress() {
+  try {
+    history.replaceState(history.state, "", linkNow() || location.pathname);
+  } catch {
+    // A page inside another one may not be allowed to: the link button still works.
+  }
 }
 
 // The answer as cases of the review queue, under the name that the Review tab uses.

@@ -58,7 +58,7 @@ def test_the_hubs_name_is_the_reviewers(
     context = browser.new_context(viewport=DESKTOP)
     try:
         page = visit(context, "Dr Pretender", address)  # a name that was stated counts for nothing
-        page.wait_for_selector(inside("ephemeral"), timeout=PATIENCE_MS)
+        assert page.is_visible(inside("ephemeral"))
         search(page, QUESTION)
         page.keyboard.press("a")
         page.wait_for_selector("#review dialog[open]")

@@ -21,7 +21,7 @@ def test_an_upload_is_shown_and_never_gets_into_a_link(open_page: OpenPage, tmp_
     page.click(part("link"))
 
     assert "No link for an upload" in page.text_content("dialog")
-    page.wait_for_function("location.search === ''", timeout=5000)  # it follows a moment later
+    assert page.evaluate("location.search") == ""
     assert page.title() == "RefineRank"
     assert page.locator(".rr img, .rr b b").count() == 0
 
