@@ -1,31 +1,13 @@
-"""What goes into a Qwen2.5-VL and how its words end: processor, prompt tokens, picture tokens."""
+"""What goes into a Qwen2.5-VL and how its words end: prompt tokens, picture tokens."""
 
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from transformers import AutoProcessor
 from transformers.modeling_outputs import BaseModelOutputWithPooling
 
-from refinerank_core.errors import WeightsError
 from refinerank_core.models.protocols import VisionFeatures
-
-
-def load_processor(source: str, revision: str | None) -> Any:
-    """The processor of a checkpoint.
-
-    Raises:
-        WeightsError: its files are missing or damaged.
-    """
-    try:
-        processor = AutoProcessor.from_pretrained(source, revision=revision)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise WeightsError(
-            f"{source.rsplit('/', 1)[-1]}: the processor files are missing or damaged. "
-            "Copy the whole checkpoint."
-        ) from error
-    return processor
 
 
 def limit_pixels(processor: Any, max_pixels: int | None) -> None:

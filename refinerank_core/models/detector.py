@@ -8,15 +8,15 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from torch import Tensor
-from transformers import AutoProcessor, GroundingDinoForObjectDetection
+from transformers import GroundingDinoForObjectDetection
 
 from refinerank_core.boxes import denormalise, from_centres
 from refinerank_core.caption import UNKNOWN, caption, clean_phrases, phrase_scores
-from refinerank_core.errors import ModelError, WeightsError
+from refinerank_core.errors import ModelError
 from refinerank_core.models.backbone_memory import BackboneMaps, BackboneMemory
 from refinerank_core.models.batches import Batches, memory_of
 from refinerank_core.models.feature_store import FeatureStore
-from refinerank_core.models.loading import load_strictly, weights_id
+from refinerank_core.models.loading import load_processor, load_strictly, weights_id
 from refinerank_core.models.official_detector import build_official, official_file
 from refinerank_core.models.official_names import official_processor
 from refinerank_core.models.official_weights import measure, official_id, read_official
@@ -203,7 +203,7 @@ def _from_transformers(settings: DetectorSettings) -> _Loaded:
         dtype=torch.float32,
         attention=None,  # "eager" for all would add the text encoder's mask as 0 and 1
     )
-    processor = _load_processor(settings)
+    processor = load_processor(settings.source, settings.revision)
     name = weights_id(settings.source, model)
     return _Loaded(model, _with_memory(model, settings), processor, name)
 
@@ -224,17 +224,6 @@ def _from_official(settings: DetectorSettings) -> _Loaded:
         path.name, state, sizes, processor.tokenizer, cache_bytes=settings.cache_bytes
     )
     return _Loaded(model, model.memory, processor, official_id(path))
-
-
-def _load_processor(settings: DetectorSettings) -> Any:
-    try:
-        processor = AutoProcessor.from_pretrained(settings.source, revision=settings.revision)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise WeightsError(
-            f"{settings.source.rsplit('/', 1)[-1]}: the processor files are missing or damaged. "
-            "Copy the whole checkpoint."
-        ) from error
-    return processor
 
 
 def _set_size(processor: Any, settings: DetectorSettings) -> None:

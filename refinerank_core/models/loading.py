@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import BitsAndBytesConfig
+from transformers import AutoProcessor, BitsAndBytesConfig
 from transformers.utils import logging as transformers_logging
 
 from refinerank_core.errors import ModelError, WeightsError
@@ -129,6 +129,22 @@ def quantisation(bits: int | None, dtype: torch.dtype) -> Any:
         bnb_4bit_compute_dtype=dtype,
         llm_int8_skip_modules=["visual", "lm_head"],
     )
+
+
+def load_processor(source: str, revision: str | None) -> Any:
+    """The processor of a checkpoint.
+
+    Raises:
+        WeightsError: its files are missing or damaged.
+    """
+    try:
+        processor = AutoProcessor.from_pretrained(source, revision=revision)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise WeightsError(
+            f"{source.rsplit('/', 1)[-1]}: the processor files are missing or damaged. "
+            "Copy the whole checkpoint."
+        ) from error
+    return processor
 
 
 def _refuse_incomplete(source: str) -> None:

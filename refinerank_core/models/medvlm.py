@@ -17,7 +17,6 @@ from refinerank_core.models.chat_inputs import (
     chat_ids,
     end_tokens,
     limit_pixels,
-    load_processor,
     seconds_per_step,
     spread,
 )
@@ -26,7 +25,12 @@ from refinerank_core.models.drafts import Drafts
 from refinerank_core.models.feature_store import FeatureStore
 from refinerank_core.models.graph_decode import CapturedTexts, CaptureError
 from refinerank_core.models.greedy import BeginText, write_greedily
-from refinerank_core.models.loading import load_strictly, quantisation, weights_id
+from refinerank_core.models.loading import (
+    load_processor,
+    load_strictly,
+    quantisation,
+    weights_id,
+)
 from refinerank_core.models.protocols import AnswerText, Encoding, VisionFeatures
 from refinerank_core.models.raster_order import to_raster, window_order
 from refinerank_core.question import parse_query_answer
@@ -52,7 +56,8 @@ class MedVLMSettings:
         cache_bytes: memory for vision features.
         attention: "sdpa" or "eager".
         load_bits: 8 or 4 quantises the language model while it is loaded (CUDA only).
-        compile: run torch.compile on the language model's layers.
+        compile: run torch.compile on the language model's layers, which read the feature prompts;
+            texts are read and written by a short way of their own.
     """
 
     source: str

@@ -5,6 +5,8 @@ import uuid
 import sqlalchemy as sa
 from alembic import op
 
+from refinerank_core.errors import RefineRankError
+
 revision = "0001"
 down_revision = None
 branch_labels = None
@@ -111,4 +113,4 @@ def _create_folded() -> None:
 
 def downgrade() -> None:
     """There is nothing before the first version."""
-    raise NotImplementedError("the first version cannot be taken back without losing reviews")
+    raise RefineRankError("The first version cannot be taken back without losing reviews.")
