@@ -22,9 +22,8 @@ from refinerank_core.formats.medvidbench_submission import FIELDS, INDEX
 from refinerank_core.joint_pool import Outcome, chosen_boxes, oracle, outcomes
 from refinerank_core.metrics import dataset_average, row_mean
 from refinerank_core.refinenet import RefineNet, RefineNetConfig
-from refinerank_core.training import TrainingPlan, TrainingRun, fit
+from refinerank_core.training import BATCH, TrainingPlan, TrainingRun, fit
 
-BATCH = 48
 EpochTold = Callable[[str, int, float], None]
 """Called after each epoch with the run's name, the number of epochs done, and the mean loss."""
 

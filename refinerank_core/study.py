@@ -28,11 +28,10 @@ from refinerank_core.joint_pool import (
 from refinerank_core.refinenet import RefineNet, RefineNetConfig
 from refinerank_core.selector_features import FeatureChoice, Members
 from refinerank_core.selectors import SELECTORS, train_selector
-from refinerank_core.training import TrainingPlan, TrainingRun, fit
+from refinerank_core.training import BATCH, TrainingPlan, TrainingRun, fit
 
 SEEDS = (20260719, 20260720, 20260721)
 FEATURE_EPOCHS = 10
-BATCH = 48
 
 TABLES = ("methods", "oracle", "selectors", "features")
 
@@ -132,7 +131,8 @@ def measure(
     for name in SELECTORS:
         ious["selectors"][name] = contest.ious(name, whole)
     for line, choice in feature_rows(evaluation[0].features).items():
-        ious["features"][line] = contest.ious("mlp", choice)
+        same = choice == whole  # the MLP of the selectors, trained already
+        ious["features"][line] = ious["selectors"]["mlp"] if same else contest.ious("mlp", choice)
     return Measured(
         seed=plan.seed,
         net=run.net,

@@ -20,11 +20,16 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
+from refinerank_core.errors import RefineRankError
 from refinerank_core.feature_sets import FeatureSet, Labels, Regions, unit_boxes
 from refinerank_core.losses import Batch, refinenet_loss
 from refinerank_core.refinenet import METADATA_VALUES, RefineNet, RefineNetConfig
 
 LEAST_STD = 1e-6
+
+
+BATCH = 48
+"""Examples of an update, the published number."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +46,7 @@ class TrainingPlan:
     """
 
     epochs: int = 40
-    batch: int = 48
+    batch: int = BATCH
     rate: float = 3e-4
     weight_decay: float = 1e-2
     clip: float = 1.0
@@ -137,10 +142,7 @@ def _grown(array: np.ndarray, most: int) -> np.ndarray:
 
 @dataclass(eq=False)
 class TrainingRun:
-    """A training under way: everything that a checkpoint holds.
-
-    begun: digest of the weights it started from, "" for seeded ones.
-    """
+    """A training under way: everything that a checkpoint holds."""
 
     plan: TrainingPlan
     net: RefineNet
@@ -149,7 +151,6 @@ class TrainingRun:
     epoch: int = 0
     seconds: float = 0.0
     losses: list[float] = field(default_factory=list)
-    begun: str = ""
 
     @classmethod
     def start(
@@ -175,18 +176,19 @@ class TrainingRun:
         optimizer = torch.optim.AdamW(
             net.parameters(), lr=plan.rate, weight_decay=plan.weight_decay
         )
-        begun = "" if start is None else weights_digest(start)
-        return cls(plan, net, optimizer, fingerprint(sets), begun=begun)
+        return cls(plan, net, optimizer, fingerprint(sets))
 
     def resume(self, path: Path) -> None:
         """Go on from a checkpoint of `keep`.
 
         Raises:
-            ValueError: it belongs to another plan, another network or other data.
+            RefineRankError: it belongs to another plan, another network or other data.
         """
         state = torch.load(path, weights_only=True)
         if state["settings"] != self._settings():
-            raise ValueError(f"{path.name} is a checkpoint of another plan or data. Remove it.")
+            raise RefineRankError(
+                f"{path.name} is a checkpoint of another plan or data. Remove it."
+            )
         self.net.load_state_dict(state["net"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.epoch, self.seconds = state["epoch"], state["seconds"]
@@ -243,18 +245,9 @@ class TrainingRun:
             "plan": asdict(self.plan),
             "config": asdict(self.net.config),
             "data": self.data,
-            **({"begun": self.begun} if self.begun else {}),
         }
         plain: dict[str, Any] = json.loads(json.dumps(settings))  # tuples become lists
         return plain
-
-
-def weights_digest(net: RefineNet) -> str:
-    """12 hex digits of the weights of a network."""
-    digest = hashlib.sha256()
-    for name, tensor in sorted(net.state_dict().items()):
-        digest.update(name.encode() + tensor.detach().cpu().numpy().tobytes())
-    return digest.hexdigest()[:12]
 
 
 def fingerprint(sets: Sequence[tuple[FeatureSet, Labels]]) -> str:

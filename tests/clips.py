@@ -13,6 +13,7 @@ from refinerank_core.structures import Image
 SIZE_WH = (96, 64)
 _SIDE = 4  # cells along each side: white, 14 bits from high to low, black
 _BITS = _SIDE * _SIDE - 2
+X264 = {"preset": "ultrafast", "bf": "3", "g": "12", "sc_threshold": "0"}  # B-frames
 
 
 def numbered(number: int, size_wh: tuple[int, int] = SIZE_WH) -> Image:
@@ -81,3 +82,12 @@ def encode(
 def numbered_clip(path: Path, count: int, **settings: object) -> Path:
     """Encode count numbered pictures; settings as for encode."""
     return encode(path, (numbered(index) for index in range(count)), **settings)  # type: ignore[arg-type]
+
+
+def set_box(path: Path, name: bytes, offset: int, values: list[int]) -> None:
+    """Overwrite 32-bit numbers at an offset behind the name of an MP4 box."""
+    content = bytearray(path.read_bytes())
+    at = content.index(name) + 4 + offset
+    numbers = np.array(values, ">i4").tobytes()
+    content[at : at + len(numbers)] = numbers
+    path.write_bytes(bytes(content))

@@ -11,6 +11,7 @@ from demo import ui
 from demo.sessions import Sessions
 from refinerank_core.grounding import Grounding
 from tests.browser.fakes import FakeCore, fake_services, tissue
+from tests.browser.reviewing import launched
 from tests.clips import encode
 
 
@@ -21,11 +22,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Sess
     services = fake_services(FakeCore(), samples)
     sessions = Sessions(services)
     blocks = ui.build(services, sessions)
-    settings = ui.launch_settings(services)
-    _, url, _ = blocks.launch(
-        server_name="127.0.0.1", prevent_thread_lock=True, quiet=True, **settings
-    )
-    yield url, sessions
+    yield launched(blocks, ui.launch_settings(services)), sessions
     blocks.close()
     sessions.close()
 

@@ -14,8 +14,8 @@ from demo.findings_facts import counts_for
 from demo.review_asks import FindingsAsk
 from refinerank_core.failures import CATEGORIES
 from refinerank_core.reviews.records import MethodAnswer, Truth
+from tests.desks import Desk, samples
 from tests.stores import REJECT, act, case, fix
-from tests.test_demo_review import Desk, samples
 
 __all__ = ["samples"]  # a fixture
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from demo.events import answered
 from demo.human import Human
-from tests.test_demo_review import Desk, action, desk, samples, send  # noqa: F401
+from tests.desks import Desk, action, desk, samples, send
+
+__all__ = ["desk", "samples"]  # fixtures
 
 ASK = {"answer": "sample:numbers"}
 
 
-def test_decided_times_come_with_the_box_that_holds(desk: Desk) -> None:  # noqa: F811
+def test_decided_times_come_with_the_box_that_holds(desk: Desk) -> None:
     first, second = desk.fill()
     human = Human(desk.store, desk.sessions)
     assert human.reviewed(ASK) == {"times": []}
@@ -25,14 +27,14 @@ def test_decided_times_come_with_the_box_that_holds(desk: Desk) -> None:  # noqa
     ]
 
 
-def test_a_skipped_time_is_not_decided(desk: Desk) -> None:  # noqa: F811
+def test_a_skipped_time_is_not_decided(desk: Desk) -> None:
     first = desk.fill()[0]
     send(desk, action(first, body={"decision": "skip", "shown": "R"}))
 
     assert Human(desk.store, desk.sessions).reviewed(ASK) == {"times": []}
 
 
-def test_an_answer_that_is_gone_is_a_sentence(desk: Desk) -> None:  # noqa: F811
+def test_an_answer_that_is_gone_is_a_sentence(desk: Desk) -> None:
     reviewed = answered(Human(desk.store, desk.sessions).reviewed)
 
     assert "no longer here" in reviewed({"answer": "nobody's"})["error"]

@@ -20,10 +20,10 @@ from demo.results_learning import UNAVAILABLE, Learning
 from demo.results_read import document, read_document
 from demo.results_services import ResultsSetup
 from refinerank_core.errors import FormatError, RefineRankError
+from tests.desks import Desk, samples
 from tests.results import VIDEO, card, cells, evaluation, study
 from tests.stores import case
 from tests.test_demo_findings import GOOD
-from tests.test_demo_review import Desk, samples
 
 __all__ = ["samples"]  # a fixture
 

@@ -15,6 +15,7 @@ from demo.services import Limits
 from demo.sessions import Sessions
 from refinerank_core.errors import VideoError
 from tests.browser.fakes import FakeCore, fake_services, tissue
+from tests.browser.reviewing import launched
 from tests.clips import encode
 
 NAME = "jones-born-1953.mp4"
@@ -27,11 +28,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Sess
     services = fake_services(FakeCore(), tmp_path_factory.mktemp("samples"), limits)
     sessions = Sessions(services)
     blocks = ui.build(services, sessions)
-    settings = ui.launch_settings(services)
-    _, url, _ = blocks.launch(
-        server_name="127.0.0.1", prevent_thread_lock=True, quiet=True, **settings
-    )
-    yield url, sessions
+    yield launched(blocks, ui.launch_settings(services)), sessions
     blocks.close()
     sessions.close()
 

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from refinerank_core.boxes import encode_delta, giou, iou
+from refinerank_core.errors import RefineRankError
 from refinerank_core.feature_sets import (
     FeatureSet,
     Labels,
@@ -174,7 +175,7 @@ def test_a_checkpoint_of_another_plan_is_refused(tmp_path: Path) -> None:
     state = tmp_path / "state.pt"
     fit(CONFIG, TrainingPlan(epochs=1), sets, device=CPU, checkpoint=state)
 
-    with pytest.raises(ValueError, match="another plan"):
+    with pytest.raises(RefineRankError, match="another plan"):
         fit(CONFIG, TrainingPlan(epochs=1, rate=1.0), sets, device=CPU, checkpoint=state)
 
 

@@ -26,10 +26,9 @@ from refinerank_core.learning.variant import require_name, write_variant
 from refinerank_core.profiles import Learned, Profile, load_profile
 from refinerank_core.refinenet import RefineNet
 from refinerank_core.reviews.store import Store
-from refinerank_core.training import TrainingPlan, TrainingRun, fit
+from refinerank_core.training import BATCH, TrainingPlan, TrainingRun, fit
 
 STAGES = ("reviews", "features", "training", "scoring")
-BATCH = 48
 LEAST_CASES = 8
 _SHORT = 8
 
@@ -64,7 +63,7 @@ class LearnTask:
     Attributes:
         profile: name or path; its frozen models make the features.
         videos: folders with the videos of the cases.
-        work: keeps frames, features and the state of the training.
+        work: keeps frames and features.
         variants: folder that gets the new profile.
         name: of the new profile; "": made from the profile's and the reviews' hash.
         refinenet: file to start from; None: the profile's own.
@@ -99,8 +98,9 @@ def learn(
     began = time.perf_counter()
     profile = load_profile(task.profile)
     start, started_from = _start(profile, task.refinenet)
-    if task.name:
-        require_name(task.name)
+    variant_of = profile.learned.variant_of if profile.learned else profile.name
+    named = f"{variant_of}-reviews-"
+    require_name(task.name or named + "0" * _SHORT)  # refused now, not after the training
     told("reviews", 0, 1, None)
     targets, left_out = targets_of(store)
     pictures, absent = take_pictures(
@@ -128,7 +128,7 @@ def learn(
     told("scoring", 0, 1, None)
     compared = None if held is None else compare(start, net, [held])
     digest = digest_of(picture.target for picture in used)
-    name = task.name or f"{profile.name}-reviews-{digest[:_SHORT]}"
+    name = task.name or named + digest[:_SHORT]
     result = {
         "name": name,
         "profile": f"{name}.json",
@@ -145,7 +145,7 @@ def learn(
         "seconds": round(time.perf_counter() - began, 1),
     }
     learned = Learned(
-        variant_of=profile.learned.variant_of if profile.learned else profile.name,
+        variant_of=variant_of,
         started_from=started_from,
         reviews_sha256=digest,
         cases=len(used),
@@ -214,8 +214,6 @@ def _train(
     training = TrainingPlan(
         epochs=plan.epochs, rate=plan.rate, seed=plan.seed, batch=min(BATCH, len(taught[0]))
     )
-    state = task.work / "training.pt"
-    state.unlink(missing_ok=True)  # minutes at most: always from the start
     return fit(
         start.config,
         training,

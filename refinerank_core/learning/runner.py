@@ -16,7 +16,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -96,7 +96,8 @@ class Runner:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             with self._locked() as lock, (self._folder / LOG).open("wb") as log:
-                (self._folder / STOP).unlink(missing_ok=True)
+                for name in (STOP, "pid"):
+                    (self._folder / name).unlink(missing_ok=True)
                 state = RunState(run_id=secrets.token_hex(8), started_at=_now())
                 write_state(self._folder, state)
                 self._child = subprocess.Popen(
@@ -142,9 +143,11 @@ class Runner:
         state = self.state()
         if state is not None and state.status == "running":
             (self._folder / STOP).write_text(state.run_id, encoding="utf-8")
-            pid = int((self._folder / "pid").read_text(encoding="utf-8"))
-            if self._busy():
-                os.kill(pid, signal.SIGTERM)
+            # It may end, or not have written its number yet, at this very moment.
+            with suppress(FileNotFoundError, ValueError, ProcessLookupError):
+                pid = int((self._folder / "pid").read_text(encoding="utf-8"))
+                if self._busy():
+                    os.kill(pid, signal.SIGTERM)
         return self.state()
 
     def _command(self, ask: LearnAsk) -> list[str]:

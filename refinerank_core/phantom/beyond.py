@@ -7,7 +7,6 @@ calibration is fitted on the validation side alone.
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -38,7 +37,7 @@ from refinerank_core.phantom.refinenet_training import (
     widths_of,
 )
 from refinerank_core.phantom.rows import video_id
-from refinerank_core.phantom.run_state import revision
+from refinerank_core.phantom.run_state import command_line, revision
 from refinerank_core.phantom.scene import Scene
 from refinerank_core.phantom.seeds import seed_for
 from refinerank_core.phantom.study import require_split
@@ -108,7 +107,7 @@ def beyond_of_profile(
         "quick": quick,
         "models": list(backbones.model_ids),
         "seconds": round(time.perf_counter() - began),
-        "command": _command(),
+        "command": command_line(),
         "revision": revision(),
     }
 
@@ -303,8 +302,3 @@ def _answers(
 
 def _plain(value: float) -> float:
     return round(value, _DIGITS) if isinstance(value, float) else value
-
-
-def _command() -> str:
-    words = [Path(word).name if "/" in word else word for word in sys.argv[1:]]
-    return " ".join(["python -m refinerank_core", *words])

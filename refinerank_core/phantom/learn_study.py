@@ -9,7 +9,6 @@ reviewed.
 from __future__ import annotations
 
 import hashlib
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -31,7 +30,7 @@ from refinerank_core.phantom.clip import write_clip
 from refinerank_core.phantom.examples import ExamplePlan, build_examples
 from refinerank_core.phantom.questions import PhantomQuestion, ask
 from refinerank_core.phantom.rows import video_id
-from refinerank_core.phantom.run_state import revision
+from refinerank_core.phantom.run_state import command_line, revision
 from refinerank_core.phantom.scene import Scene
 from refinerank_core.phantom.seeds import seed_for
 from refinerank_core.phantom.shift import Shift
@@ -130,9 +129,7 @@ def learn_study(
         "learned": result,
         "models": [*backbones.model_ids, rank.facts.refinenet],
         "seconds": round(time.perf_counter() - began),
-        "command": " ".join(
-            ["python -m refinerank_core", *(_plain_word(word) for word in sys.argv[1:])]
-        ),
+        "command": command_line(),
         "revision": revision(),
     }
 
@@ -297,7 +294,3 @@ def _name_of(rank: RefineRank, plan: LearnStudyPlan) -> str:
     facts = rank.facts
     named = f"{facts.medvlm} {facts.detector} {facts.refinenet} {sorted(asdict(plan).items())}"
     return hashlib.sha256(named.encode()).hexdigest()[:12]
-
-
-def _plain_word(word: str) -> str:
-    return Path(word).name if "/" in word else word

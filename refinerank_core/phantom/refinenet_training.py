@@ -16,7 +16,7 @@ from refinerank_core.errors import ProfileError
 from refinerank_core.frozen_steps import Backbones
 from refinerank_core.joint_pool import outcomes
 from refinerank_core.phantom.examples import ExamplePlan, cached_examples
-from refinerank_core.phantom.run_state import revision, write_card
+from refinerank_core.phantom.run_state import command_line, revision, write_card
 from refinerank_core.phantom.study import require_split, run_study
 from refinerank_core.phantom.study_figures import (
     Side,
@@ -113,7 +113,7 @@ def train_embedded(
         },
         "decomposition": decomposition(run.net, validation),
         "revision": revision(),
-        "command": _command(),
+        "command": command_line(),
     }
     write_card(card, out.with_suffix(".card.json"))
     return card
@@ -161,12 +161,6 @@ def study_of_profile(
         "quick": quick,
         "models": list(backbones.model_ids),
         "seconds": round(time.perf_counter() - started),
-        "command": _command(),
+        "command": command_line(),
         "revision": revision(),
     }
-
-
-def _command() -> str:
-    """The command line without the folders that it names."""
-    words = [Path(word).name if "/" in word else word for word in sys.argv[1:]]
-    return " ".join(["python -m refinerank_core", *words])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -125,6 +126,12 @@ def warm_then_cosine(step: int, steps: int, *, warm: int = 100, floor: float = 0
 
     rise = min(1.0, (step + 1) / warm)
     return rise * (floor + (1 - floor) * 0.5 * (1 + math.cos(math.pi * min(1.0, step / steps))))
+
+
+def command_line() -> str:
+    """Return the command as typed, without the folders that it names."""
+    words = [Path(word).name if "/" in word else word for word in sys.argv[1:]]
+    return " ".join(["python -m refinerank_core", *words])
 
 
 def revision() -> str:
