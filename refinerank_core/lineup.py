@@ -5,6 +5,7 @@ from pathlib import Path
 
 import torch
 
+from refinerank_core.allocator import keep_freed_memory
 from refinerank_core.checkpoint import load_refinenet, refinenet_id
 from refinerank_core.device import choose_device, choose_dtype
 from refinerank_core.errors import ModelError, WeightsError
@@ -98,6 +99,8 @@ def load_nets(profile: Profile, medvlm: MedVLM) -> tuple[tuple[RefineNet, ...], 
 def _frozen(
     profile: Profile, place: torch.device, kind: torch.dtype
 ) -> tuple[QwenMedVLM, GroundingDino]:
+    if place.type == "cpu":
+        keep_freed_memory()
     medvlm = QwenMedVLM(_medvlm_settings(profile), place, kind)
     return medvlm, GroundingDino(_detector_settings(profile), place)
 

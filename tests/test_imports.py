@@ -41,6 +41,7 @@ FLOORS = {
         "shots",
         "footage",
         "device",
+        "allocator",
         "models",
         "profiles",
         "hub",

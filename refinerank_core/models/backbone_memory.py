@@ -36,17 +36,25 @@ class BackboneMemory(nn.Module):
         self.backbone = backbone
         self.store: FeatureStore[BackboneMaps] = FeatureStore(limit_bytes)
         self._keys: Sequence[Hashable] = ()
+        self._found: list[BackboneMaps | None] = []
 
-    def expect(self, keys: Sequence[Hashable]) -> None:
-        """Say which frames the next forward pass shows; none: nothing is remembered."""
+    def expect(self, keys: Sequence[Hashable]) -> bool:
+        """Say which frames the next forward pass shows; none: nothing is remembered.
+
+        Returns:
+            Whether all are remembered: the pass then looks at no pixel.
+        """
         self._keys = keys
+        self._found = [self.store.get(key) for key in keys]
+        return bool(keys) and None not in self._found
 
     def forward(self, pixel_values: Tensor, pixel_mask: Tensor) -> list[tuple[Tensor, Tensor]]:
         """What the backbone returns: a (B, C, h, w) map and a (B, h, w) mask per level."""
-        if not self._keys:
+        keys, found = self._keys, self._found
+        self._keys, self._found = (), []
+        if not keys:
             computed: list[tuple[Tensor, Tensor]] = self.backbone(pixel_values, pixel_mask)
             return computed
-        found = [self.store.get(key) for key in self._keys]
         new = [row for row, maps in enumerate(found) if maps is None]
         if new:
             levels = self.backbone(pixel_values[new], pixel_mask[new])
@@ -56,7 +64,7 @@ class BackboneMemory(nn.Module):
                     masks=tuple(mask[place].clone() for _, mask in levels),
                 )
                 found[row] = maps
-                self.store.put(self._keys[row], maps)
+                self.store.put(keys[row], maps)
         whole = [maps for maps in found if maps is not None]
         return [
             (torch.stack(level), torch.stack(masks))

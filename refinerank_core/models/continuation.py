@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from refinerank_core.models.text_layers import heads_of, layer_end
+from refinerank_core.models.text_layers import Angles, evened, heads_of, layer_end
 
 
 class Continuation:
@@ -34,7 +34,10 @@ class Continuation:
             shape = (1, attention.num_key_value_heads, space, attention.head_dim)
             self._keys.append(states.new_empty(shape))
             self._values.append(states.new_empty(shape))
-        self.prompt_state = self._read(states, places)[-1:]
+        ahead = self._next_place + torch.arange(room, device=places.device)
+        self._begin = states.shape[1]
+        self._angles: Angles = self._turns(states, ahead.reshape(1, 1, -1).expand(3, 1, -1))
+        self.prompt_state = self._read(states, self._turns(states, places))[-1:]
         """(1, D) last state of the prompt."""
 
     @property
@@ -60,26 +63,36 @@ class Continuation:
         """
         device = self._next_place.device
         states = self._language.embed_tokens(torch.tensor([tokens], device=device))
-        places = self._next_place + torch.arange(len(tokens), device=device)
+        first = self._length - self._begin
+        cosines, sines = (part[:, first : first + len(tokens)] for part in self._angles)
+        read = self._read(states, (cosines, sines))
         self._next_place = self._next_place + len(tokens)
-        return self._read(states, places.reshape(1, 1, -1).expand(3, 1, -1))
+        return read
 
     def take_back(self, count: int) -> None:
         """Forget the last tokens read, none of the prompt's."""
         self._length -= count
         self._next_place = self._next_place - count
 
-    def _read(self, states: Tensor, places: Tensor) -> Tensor:
-        """(L, D) last states from embeddings (1, L, D) and rotary places (3, 1, L)."""
+    def _turns(self, states: Tensor, places: Tensor) -> Angles:
+        """Rotary angles (1, L, head) at places (3, 1, L), in the type of the states."""
+        cosines, sines = self._language.rotary_emb(states, places)
+        return cosines, sines
+
+    def _read(self, states: Tensor, angles: Angles) -> Tensor:
+        """(L, D) last states from embeddings (1, L, D) and their rotary angles."""
         first, last = self._length, self._length + states.shape[1]
         if last > self._keys[0].shape[2]:
             raise ValueError(f"no room to read {states.shape[1]} tokens")
-        angles = self._language.rotary_emb(states, places)
+        masks: dict[int | None, Tensor | None] = {}
         for number, layer in enumerate(self._language.layers):
             query, key, value = heads_of(layer, states, angles)
             keys, values = self._keys[number], self._values[number]
             keys[:, :, first:last], values[:, :, first:last] = key, value
-            mask = _may_see(first, last, layer.self_attn.sliding_window, states.device)
+            window = layer.self_attn.sliding_window
+            if window not in masks:
+                masks[window] = _may_see(first, last, window, states.device)
+            mask = masks[window]
             mixed = F.scaled_dot_product_attention(
                 query,
                 keys[:, :, :last],
@@ -90,8 +103,7 @@ class Continuation:
             )
             states = layer_end(layer, states, mixed)
         self._length = last
-        read: Tensor = self._language.norm(states)[0]
-        return read
+        return evened(self._language.norm, states)[0]
 
 
 def _embedded(model: Any, inputs: dict[str, Any]) -> tuple[Tensor, Tensor]:

@@ -15,6 +15,7 @@ from refinerank_core.caption import UNKNOWN, caption, clean_phrases, phrase_scor
 from refinerank_core.errors import ModelError
 from refinerank_core.models.backbone_memory import BackboneMaps, BackboneMemory
 from refinerank_core.models.batches import Batches, memory_of
+from refinerank_core.models.deformable import read_rowwise
 from refinerank_core.models.feature_store import FeatureStore
 from refinerank_core.models.loading import load_processor, load_strictly, weights_id
 from refinerank_core.models.official_detector import build_official, official_file
@@ -87,6 +88,8 @@ class GroundingDino:
     def _take(self, loaded: "_Loaded", settings: DetectorSettings, device: torch.device) -> None:
         self._settings = settings
         self._model: Any = loaded.model.to(device)
+        if device.type == "cpu":
+            read_rowwise(self._model)
         self._memory, self.model_id = loaded.memory, loaded.model_id
         self._processor = loaded.processor
         _set_size(self._processor, settings)
@@ -137,12 +140,12 @@ class GroundingDino:
             [caption(phrases)] * len(frames), return_offsets_mapping=True, return_tensors="pt"
         )
         spans = [(int(a), int(b)) for a, b in text.pop("offset_mapping")[0].tolist()]
-        pictures = self._processor.image_processor(
-            images=[frame.image for frame in frames], return_tensors="pt"
-        )
-        inputs = {name: tensor.to(self._device) for name, tensor in {**text, **pictures}.items()}
         with self._lock, torch.inference_mode():
-            self._memory.expect(keys)
+            known = self._memory.expect(keys)
+            pictures = _blank(len(frames)) if known else self._pictures(frames)
+            inputs = {
+                name: tensor.to(self._device) for name, tensor in {**text, **pictures}.items()
+            }
             output = self._model(**inputs)
             scores = output.logits.sigmoid()  # (B, queries, 256); 0 past the caption
             best = scores.amax(dim=-1, keepdim=True)
@@ -154,6 +157,11 @@ class GroundingDino:
             self._sorted(queries, spans, phrases, frame.size_wh)
             for queries, frame in zip(found, frames, strict=True)
         ]
+
+    def _pictures(self, frames: Sequence[Frame]) -> dict[str, Tensor]:
+        """Frames as the backbone sees them."""
+        images = [frame.image for frame in frames]
+        return dict(self._processor.image_processor(images=images, return_tensors="pt"))
 
     def _sorted(
         self,
@@ -183,6 +191,11 @@ class GroundingDino:
                 for row in by_phrase
             ),
         )
+
+
+def _blank(count: int) -> dict[str, Tensor]:
+    """Stands for frames whose feature maps are remembered: nothing looks at their pixels."""
+    return {"pixel_values": torch.zeros(count, 3, 1, 1), "pixel_mask": torch.ones(count, 1, 1)}
 
 
 @dataclass(frozen=True)

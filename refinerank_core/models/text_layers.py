@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 Angles = tuple[Tensor, Tensor]
@@ -23,10 +24,18 @@ def turned(states: Tensor, angles: Angles) -> Tensor:
     return states * cosines + torch.cat((-second, first), dim=-1) * sines
 
 
+def evened(norm: Any, states: Tensor) -> Tensor:
+    """What an RMS norm of the library gives, in one step where no half precision rounds between."""
+    if states.dtype != torch.float32:
+        rounded: Tensor = norm(states)
+        return rounded
+    return F.rms_norm(states, states.shape[-1:], norm.weight, norm.variance_epsilon)
+
+
 def heads_of(layer: Any, states: Tensor, angles: Angles) -> tuple[Tensor, Tensor, Tensor]:
     """Turned queries (B, heads, L, head) and keys, and values (B, key heads, L, head)."""
     attention = layer.self_attn
-    normed = layer.input_layernorm(states)
+    normed = evened(layer.input_layernorm, states)
     count, length, _ = states.shape
     query, key, value = (
         projection(normed).reshape(count, length, -1, attention.head_dim).transpose(1, 2)
@@ -46,5 +55,5 @@ def layer_end(layer: Any, states: Tensor, mixed: Tensor) -> Tensor:
     count, _, length, _ = mixed.shape
     joined = mixed.transpose(1, 2).reshape(count, length, -1)
     states = states + layer.self_attn.o_proj(joined)
-    ended: Tensor = states + layer.mlp(layer.post_attention_layernorm(states))
+    ended: Tensor = states + layer.mlp(evened(layer.post_attention_layernorm, states))
     return ended
