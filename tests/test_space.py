@@ -13,7 +13,7 @@ FRONT = """---
 title: RefineRank
 sdk: gradio
 sdk_version: {sdk_version}
-python_version: "3.11"
+python_version: "{python}"
 app_file: app.py
 fullWidth: true
 license: apache-2.0
@@ -29,6 +29,7 @@ GOOD = {
     "description": "Surgical grounding",
     "models": MODELS,
     "colour": "blue",
+    "python": "3.12",
 }
 
 
@@ -54,10 +55,11 @@ def test_this_repository_can_be_pushed_as_a_space(capsys: pytest.CaptureFixture[
         ({"sdk_version": "5.0"}, "sdk_version 5.0 and requirements.txt"),
         ({"sdk_version": "new"}, "sdk_version 'new' is no version"),
         ({"description": "x" * 61}, "short_description has 61 letters"),
+        ({"python": "3.11"}, "python_version is 3.11, wanted 3.12"),
         ({"colour": "mauve"}, "colorFrom mauve is no colour"),
         ({"models": "linzher/RefineRank"}, "models lacks IDEA-Research/grounding-dino-base"),
     ],
-    ids=["good", "other version", "no version", "long", "colour", "models"],
+    ids=["good", "other version", "no version", "long", "python", "colour", "models"],
 )
 def test_a_fault_of_the_front_matter_is_named(
     tmp_path: Path, told: dict[str, str], words: str
