@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
+from refinerank_core.allocator import keep_freed_memory
 from refinerank_core.errors import RefineRankError
 from refinerank_core.feature_sets import FeatureSet, Labels, Regions, unit_boxes
 from refinerank_core.losses import Batch, refinenet_loss
@@ -173,6 +174,8 @@ class TrainingRun:
         else:
             net.load_state_dict(start.state_dict())
         net = net.to(device)
+        if device.type == "cpu":
+            keep_freed_memory()
         optimizer = torch.optim.AdamW(
             net.parameters(), lr=plan.rate, weight_decay=plan.weight_decay
         )
