@@ -33,9 +33,9 @@ from refinerank_core.training import TrainingPlan, fit
 D_MODEL, HIDDEN = 64, 128
 # Scene numbers from here on train RefineNet; the backbones saw scenes below.
 FIRST_SCENE = 100_000
-TRAINING = ExamplePlan("training", FIRST_SCENE, scenes=100, questions=4)
+TRAINING = ExamplePlan("training", FIRST_SCENE, scenes=200, questions=4)
 VALIDATION = ExamplePlan("validation", 1_000, scenes=8)
-EVALUATION = ExamplePlan("evaluation", 0, scenes=20, with_answers=True)
+EVALUATION = ExamplePlan("evaluation", 0, scenes=60, with_answers=True)
 QUICK_TRAINING = ExamplePlan("training", FIRST_SCENE, scenes=14, questions=4)
 QUICK_EVALUATION = ExamplePlan("evaluation", 0, scenes=8, with_answers=True)
 
