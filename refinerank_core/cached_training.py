@@ -19,7 +19,7 @@ from refinerank_core.feature_sets import FeatureSet, Labels, shared_videos
 from refinerank_core.folds import Sets, require_folds, split_fold
 from refinerank_core.formats.medvidbench_space import convention_of, to_canvas
 from refinerank_core.formats.medvidbench_submission import FIELDS, INDEX
-from refinerank_core.joint_pool import Outcome, chosen_boxes, oracle, outcomes
+from refinerank_core.joint_pool import chosen_boxes, method_ious, outcomes
 from refinerank_core.metrics import dataset_average, row_mean
 from refinerank_core.refinenet import RefineNet, RefineNetConfig
 from refinerank_core.training import BATCH, TrainingPlan, TrainingRun, fit
@@ -226,18 +226,10 @@ def cache_scores(net: RefineNet, cache: FeatureCache) -> dict[str, dict[str, flo
     tables: dict[str, dict[str, float]] = {}
     for one, (features, labels) in zip(cache.sets, annotated_sets([cache]), strict=True):
         require_fit(net, features)
-        found: list[Outcome] = outcomes(net, features)
-        original, joint = oracle(found, labels)
-        columns = {
-            "refinerank": iou(chosen_boxes(found), labels.boxes),
-            "original": original,
-            "joint": joint,
-            "medvlm_groundingdino": iou(features.boxes[:, 0], labels.boxes),
-        }
-        if one.direct is not None:
-            columns["medvlm"] = iou(one.direct[one.annotated_places()], labels.boxes)
-        for name, values in columns.items():
-            tables.setdefault(name, {})[features.dataset] = row_mean(values, features.rows)
+        direct = None if one.direct is None else one.direct[one.annotated_places()]
+        for line, values in method_ious(outcomes(net, features), features, labels, direct).items():
+            table = tables.setdefault(line.removeprefix("oracle_"), {})
+            table[features.dataset] = row_mean(values, features.rows)
     return {name: with_average(table) for name, table in tables.items()}
 
 

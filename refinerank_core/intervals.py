@@ -52,6 +52,20 @@ class Difference:
     videos: int
 
 
+def row_scores(values: np.ndarray, rows: Sequence[str], videos: Sequence[str]) -> Scores:
+    """Each question row's video, and the mean over its times.
+
+    Args:
+        values: (E,) IoU of each requested time.
+        rows, videos: E names of the rows and the videos they belong to.
+    """
+    homes = dict(zip(rows, videos, strict=True))
+    times: dict[str, list[float]] = {}
+    for row, value in zip(rows, values, strict=True):
+        times.setdefault(row, []).append(float(value))
+    return [(homes[row], float(np.mean(mine))) for row, mine in times.items()]
+
+
 def bootstrap(datasets: Mapping[str, Scores], *, seed: int = 0) -> dict[str, Interval]:
     """Intervals of each data set's mean and of their average.
 

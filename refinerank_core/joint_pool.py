@@ -114,3 +114,23 @@ def oracle(found: Sequence[Outcome], labels: Labels) -> tuple[np.ndarray, np.nda
         best.append(kept)
         joint.append(max(kept, float(refined.max(initial=0.0))))
     return np.array(best), np.array(joint)
+
+
+def method_ious(
+    found: Sequence[Outcome], features: FeatureSet, labels: Labels, direct: np.ndarray | None = None
+) -> dict[str, np.ndarray]:
+    """(E,) IoU of each method of the paper's Table 3 and of both oracles.
+
+    Args:
+        found: RefineNet's word on E examples.
+        features, labels: of them.
+        direct: (E, 4) the MedVLM's own boxes; None where it was not asked: there is no "medvlm".
+    """
+    original, joint = oracle(found, labels)
+    asked = {} if direct is None else {"medvlm": iou(direct, labels.boxes)}
+    return asked | {
+        "medvlm_groundingdino": iou(features.boxes[:, 0], labels.boxes),
+        "refinerank": iou(chosen_boxes(found), labels.boxes),
+        "oracle_original": original,
+        "oracle_joint": joint,
+    }

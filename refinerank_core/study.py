@@ -18,10 +18,9 @@ from refinerank_core.boxes import iou
 from refinerank_core.feature_sets import FeatureSet, Labels
 from refinerank_core.joint_pool import (
     Outcome,
-    chosen_boxes,
     joint_pools,
     member_quality,
-    oracle,
+    method_ious,
     outcomes,
     selected_boxes,
 )
@@ -121,7 +120,7 @@ def measure(
     names = [one.features.dataset for one in evaluation]
     ious: dict[str, Table] = {name: {} for name in TABLES}
     for one, results in zip(evaluation, found, strict=True):
-        for line, values in method_ious(results, one).items():
+        for line, values in method_ious(results, one.features, one.labels, one.direct).items():
             table = "oracle" if line.startswith("oracle_") else "methods"
             lines = ious[table].setdefault(line.removeprefix("oracle_"), {})
             lines[one.features.dataset] = values
@@ -163,19 +162,6 @@ def train(training: Sequence[StudySet], config: RefineNetConfig, plan: StudyPlan
 def state_path(work: Path, plan: TrainingPlan, config: RefineNetConfig) -> Path:
     """Where the state of one training is kept."""
     return work / f"refinenet-{plan.seed}-{plan.epochs}-{config.inter_block}.pt"
-
-
-def method_ious(found: Sequence[Outcome], one: StudySet) -> dict[str, np.ndarray]:
-    """(E,) IoU of each method of Table 3 ("medvlm" where it was asked) and of both oracles."""
-    truth = one.labels.boxes
-    original, joint = oracle(found, one.labels)
-    asked = {} if one.direct is None else {"medvlm": iou(one.direct, truth)}
-    return asked | {
-        "medvlm_groundingdino": iou(one.features.boxes[:, 0], truth),
-        "refinerank": iou(chosen_boxes(found), truth),
-        "oracle_original": original,
-        "oracle_joint": joint,
-    }
 
 
 def parent_boxes(found: Sequence[Outcome]) -> np.ndarray:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from refinerank_core.boxes import iou
-from refinerank_core.intervals import Scores, bootstrap, paired_difference
+from refinerank_core.intervals import Scores, bootstrap, paired_difference, row_scores
 from refinerank_core.joint_pool import Outcome, chosen_boxes, joint_pools, member_quality
 from refinerank_core.metrics import row_mean
 from refinerank_core.reliability import as_share, reliability
@@ -52,7 +52,7 @@ def figures_of(
         **{table: _table(measured, sets, table) for table in TABLES},
         "procedures": names,
         "seeds": [one.seed for one in measured],
-        "decomposition": {one.features.dataset: decomposition(measured[0], one) for one in sets},
+        "decomposition": {one.features.dataset: _lost(measured[0], one) for one in sets},
         "intervals": {table: _intervals(measured, sets, table) for table in TABLES},
         "differences": _differences(measured, sets),
         "videos": {one.features.dataset: _videos(measured, one) for one in sets},
@@ -69,35 +69,41 @@ def figures_of(
     }
 
 
-def cell(values: Sequence[float]) -> dict[str, float]:
+def line_of(
+    columns: Mapping[str, Iterable[np.ndarray]], sets: Sequence[StudySet]
+) -> dict[str, dict[str, float]]:
+    """One line of a table: data set or "average" -> mean and spread of mIoU over the seeds.
+
+    Args:
+        columns: data set -> (E,) IoU of each seed.
+        sets: the data sets.
+    """
+    scores = {
+        one.features.dataset: [
+            row_mean(values, one.features.rows) for values in columns[one.features.dataset]
+        ]
+        for one in sets
+    }
+    average = np.mean(list(scores.values()), axis=0)
+    return {name: _cell(each) for name, each in scores.items()} | {
+        "average": _cell(average.tolist())
+    }
+
+
+def _cell(values: Sequence[float]) -> dict[str, float]:
     """Mean and spread of one figure over the seeds."""
     spread = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
     return {"mean": _rounded(float(np.mean(values))), "spread": _rounded(spread)}
 
 
 def _table(measured: Sequence[Measured], sets: Sequence[StudySet], table: str) -> dict[str, Any]:
-    lines = {}
-    for line in measured[0].ious[table]:
-        scores = {
-            one.features.dataset: [
-                row_mean(each.ious[table][line][one.features.dataset], one.features.rows)
-                for each in measured
-            ]
-            for one in sets
-        }
-        average = np.mean(list(scores.values()), axis=0)
-        lines[line] = {name: cell(each) for name, each in scores.items()}
-        lines[line]["average"] = cell(average.tolist())
-    return lines
-
-
-def row_scores(values: np.ndarray, one: StudySet) -> Scores:
-    """(video, mean IoU) of each question row of a data set; values: (E,) IoU."""
-    homes = dict(zip(one.features.rows, one.features.videos, strict=True))
-    sums: dict[str, list[float]] = {}
-    for row, value in zip(one.features.rows, values, strict=True):
-        sums.setdefault(row, []).append(float(value))
-    return [(homes[row], float(np.mean(times))) for row, times in sums.items()]
+    names = [one.features.dataset for one in sets]
+    return {
+        line: line_of(
+            {name: [each.ious[table][line][name] for each in measured] for name in names}, sets
+        )
+        for line in measured[0].ious[table]
+    }
 
 
 def _scores(
@@ -105,7 +111,9 @@ def _scores(
 ) -> dict[str, Scores]:
     """Each data set's rows, of the mean over the seeds."""
     return {
-        one.features.dataset: row_scores(_over_seeds(measured, table, line, one), one)
+        one.features.dataset: row_scores(
+            _over_seeds(measured, table, line, one), one.features.rows, one.features.videos
+        )
         for one in sets
     }
 
@@ -163,20 +171,34 @@ def _videos(measured: Sequence[Measured], one: StudySet) -> dict[str, dict[str, 
     return found
 
 
-def decomposition(measured: Measured, one: StudySet) -> dict[str, float]:
+def _lost(measured: Measured, one: StudySet) -> dict[str, float]:
+    name = one.features.dataset
+    return decomposition(
+        one.features.rows,
+        chosen=measured.ious["methods"][OURS][name],
+        before=measured.before[name],
+        best=measured.ious["oracle"]["joint"][name],
+    )
+
+
+def decomposition(
+    rows: Sequence[str], *, chosen: np.ndarray, before: np.ndarray, best: np.ndarray
+) -> dict[str, float]:
     """Where IoU is lost: 1 - oracle is the candidates', oracle - selected the ranking's.
 
     Also how often, in shares of the examples, the answer is correct (IoU at least 0.5), rescued by
     refinement (its original was not), or harmed by it (its original was and the answer is not).
+
+    Args:
+        rows: question row of each of E examples.
+        chosen: (E,) IoU of the answers.
+        before: (E,) IoU of the originals that they are or come from.
+        best: (E,) IoU of the joint oracle.
     """
-    name, rows = one.features.dataset, one.features.rows
-    chosen, before = measured.ious["methods"][OURS][name], measured.before[name]
-    best, selected = (
-        row_mean(values, rows) for values in (measured.ious["oracle"]["joint"][name], chosen)
-    )
+    oracle, selected = row_mean(best, rows), row_mean(chosen, rows)
     return {
-        "candidate_loss": _rounded(1 - best),
-        "ranking_loss": _rounded(best - selected),
+        "candidate_loss": _rounded(1 - oracle),
+        "ranking_loss": _rounded(oracle - selected),
         "correct": _share(chosen >= _CORRECT),
         "rescued": _share((chosen >= _CORRECT) & (before < _CORRECT)),
         "harmed": _share((chosen < _CORRECT) & (before >= _CORRECT)),

@@ -8,6 +8,7 @@ import av
 import numpy as np
 import pytest
 
+from refinerank_core.errors import RefineRankError
 from refinerank_core.phantom.clip import write_clip
 from refinerank_core.phantom.scene import Scene
 
@@ -43,5 +44,5 @@ def test_a_clip_holds_every_frame_at_its_time_and_looks_like_the_scene(tmp_path:
 def test_an_odd_size_is_refused(tmp_path: Path) -> None:
     scene = Scene.from_seed(5, "laparoscopy", duration_s=0.2)
 
-    with pytest.raises(ValueError, match="must be even"):
+    with pytest.raises(RefineRankError, match="even size, got 161x90"):
         write_clip(scene, tmp_path / "clip.mp4", size_wh=(161, 90))

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 import torch
 
+from refinerank_core.intervals import row_scores
 from refinerank_core.joint_pool import chosen_boxes, outcomes
 from refinerank_core.metrics import row_mean
 from refinerank_core.refinenet import RefineNet
 from refinerank_core.study import TABLES, Measured, StudyPlan, StudySet, joined, measure
-from refinerank_core.study_figures import decomposition, figures_of, row_scores, worst_cases
+from refinerank_core.study_figures import decomposition, figures_of, worst_cases
 from refinerank_core.study_tables import paper_tables
 from tests.test_training import CONFIG, feature_set
 
@@ -103,11 +104,9 @@ def test_curves_and_json_are_plain(figures: dict[str, Any]) -> None:
 
 
 def test_rows_weigh_the_same_and_keep_their_video() -> None:
-    one = study_set("a", 4)
     rows, videos = ("r", "r", "s", "t"), ("v", "v", "v", "w")
-    one = replace(one, features=replace(one.features, rows=rows, videos=videos))
 
-    found = row_scores(np.array([1.0, 0.0, 0.2, 0.4]), one)
+    found = row_scores(np.array([1.0, 0.0, 0.2, 0.4]), rows, videos)
 
     assert found == [("v", 0.5), ("v", pytest.approx(0.2)), ("w", pytest.approx(0.4))]
 
@@ -133,11 +132,11 @@ def told(one: StudySet, chosen: list[float], joint: list[float], before: list[fl
 
 
 def test_where_iou_is_lost_adds_up() -> None:
-    one = study_set("a", 4)
-    one = replace(one, features=replace(one.features, rows=("r", "s", "t", "u")))
-
     lost = decomposition(
-        told(one, [0.6, 0.6, 0.4, 0.0], [1, 0.8, 0.8, 0.2], [0.4, 0.7, 0.5, 0]), one
+        ("r", "s", "t", "u"),
+        chosen=np.array([0.6, 0.6, 0.4, 0.0]),
+        before=np.array([0.4, 0.7, 0.5, 0.0]),
+        best=np.array([1.0, 0.8, 0.8, 0.2]),
     )
 
     assert lost == {

@@ -10,9 +10,8 @@ import numpy as np
 
 from refinerank_core.boxes import iou
 from refinerank_core.feature_sets import FeatureSet, Labels
-from refinerank_core.intervals import AVERAGE, bootstrap, paired_difference
+from refinerank_core.intervals import AVERAGE, bootstrap, paired_difference, row_scores
 from refinerank_core.joint_pool import chosen_boxes, outcomes
-from refinerank_core.metrics import row_mean
 from refinerank_core.refinenet import RefineNet
 
 Verdict = Literal["better", "worse", "no difference", "too few to tell"]
@@ -66,7 +65,7 @@ def compare(
         found = {}
         for features, labels in sets:
             reached = iou(chosen_boxes(outcomes(net, features)), labels.boxes)
-            found[features.dataset] = _by_row(features, reached)
+            found[features.dataset] = row_scores(reached, features.rows, features.videos)
         scores.append(found)
     told = [
         (float(np.mean([np.mean([v for _, v in rows]) for rows in one.values()])), bootstrap(one))
@@ -112,17 +111,6 @@ def sentence_of(compared: Comparison | None) -> str:
         "no difference": "No difference that chance would not explain",
     }
     return f"{words[verdict]} ({held}): mIoU {figures}."
-
-
-def _by_row(features: FeatureSet, reached: np.ndarray) -> list[tuple[str, float]]:
-    """(video, mean IoU) of each question."""
-    places: dict[str, list[int]] = {}
-    for place, row in enumerate(features.rows):
-        places.setdefault(row, []).append(place)
-    return [
-        (features.videos[mine[0]], row_mean(reached[mine], [row] * len(mine)))
-        for row, mine in places.items()
-    ]
 
 
 def _with_ends(name: str, values: tuple[float, float, float]) -> dict[str, float]:

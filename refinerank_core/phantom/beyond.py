@@ -21,9 +21,8 @@ from refinerank_core.calibration import Calibration, fit_calibration
 from refinerank_core.decode import filter_and_choose, smooth_over_time
 from refinerank_core.errors import RefineRankError
 from refinerank_core.frozen_steps import Backbones
-from refinerank_core.intervals import paired_difference
+from refinerank_core.intervals import paired_difference, row_scores
 from refinerank_core.joint_pool import Outcome, chosen_boxes, outcomes
-from refinerank_core.metrics import row_mean
 from refinerank_core.models.protocols import Encoding
 from refinerank_core.phantom.examples import ExamplePlan, ExampleSet, ask_scene
 from refinerank_core.phantom.refinenet_training import (
@@ -48,7 +47,7 @@ from refinerank_core.refinenet import RefineNet
 from refinerank_core.reliability import as_share, reliability
 from refinerank_core.structures import Frame
 from refinerank_core.study import SEEDS, StudyPlan, StudySet, train
-from refinerank_core.study_figures import cell, row_scores
+from refinerank_core.study_figures import line_of
 
 PAPER = "paper"
 OPTIONS = (PAPER, "reencode", "smooth", "ensemble")
@@ -158,37 +157,22 @@ def reencoded_outcomes(
     Raises:
         RefineRankError: the examples are not those of this plan.
     """
-    again: list[Found] = [[] for _ in nets]
+    again: list[Found] = [[[] for _ in side.sets] for _ in nets]
     for place, one in enumerate(side.sets):
-        frames = _frames(plan, one)
-        for found, outs, net in zip(paper, again, nets, strict=True):
-            outs.append(
-                [
-                    _reencoded(backbones, net, each, frame, video, one.features.q_last[k])
-                    for k, (each, (frame, video)) in enumerate(
-                        zip(found[place], frames, strict=True)
-                    )
-                ]
-            )
+        for k, (frame, video) in enumerate(_frames(plan, one)):
+            vision = backbones.medvlm.see([frame], video)[0]
+            encoding = Encoding(torch.from_numpy(one.features.q_last[k]), vision)
+            for net, found, outs in zip(nets, paper, again, strict=True):
+                outs[place].append(_reencoded(net, found[place][k], encoding, frame.size_wh))
     return again
 
 
 def _reencoded(
-    backbones: Backbones,
-    net: RefineNet,
-    one: Outcome,
-    frame: Frame,
-    video: str,
-    q_last: np.ndarray,
+    net: RefineNet, one: Outcome, encoding: Encoding, size_wh: tuple[int, int]
 ) -> Outcome:
-    vision = backbones.medvlm.see([frame], video)[0]
+    block = net.config.inter_block
     refinement = reencoded(
-        net,
-        Encoding(torch.from_numpy(q_last), vision),
-        one.pool,
-        one.refinement,
-        size_wh=frame.size_wh,
-        inter_block=net.config.inter_block,
+        net, encoding, one.pool, one.refinement, size_wh=size_wh, inter_block=block
     )
     return Outcome(one.pool, refinement, filter_and_choose(one.pool, refinement))
 
@@ -221,21 +205,25 @@ def compare_options(
         changed: option -> share of the answers that are other boxes than the paper's.
     """
     reached = {
-        option: [
-            np.array([iou(chosen_boxes(each[k]), one.labels.boxes) for each in seeds])
+        option: {
+            one.features.dataset: np.array(
+                [iou(chosen_boxes(each[k]), one.labels.boxes) for each in seeds]
+            )
             for k, one in enumerate(sets)
-        ]
+        }
         for option, seeds in found.items()
     }
     scores = {
         option: {
-            one.features.dataset: row_scores(values.mean(axis=0), one)
-            for one, values in zip(sets, columns, strict=True)
+            one.features.dataset: row_scores(
+                columns[one.features.dataset].mean(axis=0), one.features.rows, one.features.videos
+            )
+            for one in sets
         }
         for option, columns in reached.items()
     }
     return {
-        "options": {option: _line(columns, sets) for option, columns in reached.items()},
+        "options": {option: line_of(columns, sets) for option, columns in reached.items()},
         "differences": {
             option: {
                 name: {key: _plain(value) for key, value in asdict(gap).items()}
@@ -250,16 +238,6 @@ def compare_options(
             if option != PAPER
         },
     }
-
-
-def _line(columns: Sequence[np.ndarray], sets: Sequence[StudySet]) -> dict[str, Any]:
-    """columns: (S, E) IoU of each data set."""
-    by_seed = {
-        one.features.dataset: [row_mean(values, one.features.rows) for values in column]
-        for one, column in zip(sets, columns, strict=True)
-    }
-    average = np.mean(list(by_seed.values()), axis=0)
-    return {**{name: cell(each) for name, each in by_seed.items()}, "average": cell(list(average))}
 
 
 def _changed(seeds: Sequence[Found], paper: Sequence[Found]) -> float:

@@ -97,6 +97,9 @@ def train_embedded(
         checkpoint=state_path(work, plan, config),
     )
     save_refinenet(run.net, out)
+    found = {
+        one.features.dataset: (outcomes(run.net, one.features), one) for one in validation.sets
+    }
     card = {
         "plan": asdict(plan),
         "config": asdict(config),
@@ -108,10 +111,9 @@ def train_embedded(
         "losses": [round(loss, 6) for loss in run.losses],
         "seconds": {"features": round(features_s), "training": round(run.seconds)},
         "scores": {
-            name: _asked_scores(refinerank_scores(outcomes(run.net, one.features), one))
-            for name, one in zip(validation.names, validation.sets, strict=True)
+            name: _asked_scores(refinerank_scores(said, one)) for name, (said, one) in found.items()
         },
-        "decomposition": decomposition(run.net, validation),
+        "decomposition": {name: decomposition(said, one) for name, (said, one) in found.items()},
         "revision": revision(),
         "command": command_line(),
     }

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from fractions import Fraction
 from pathlib import Path
 
-import av
 import numpy as np
 
-from refinerank_core.errors import RefineRankError
+from refinerank_core.phantom.clip import encode
 from refinerank_core.phantom.scene import Scene
 from refinerank_core.phantom.seeds import purpose_of
 from refinerank_core.phantom.vocabulary import PROCEDURES
@@ -51,19 +49,9 @@ def write_short_clip(scene: Scene, path: Path, *, size_wh: tuple[int, int], unti
     Raises:
         RefineRankError: an odd size.
     """
-    width, height = size_wh
-    if width % 2 or height % 2:
-        raise RefineRankError(f"A clip needs an even size, got {width}x{height}.")
     last_s = min(until_s + 1.0, scene.duration_s - 1 / CLIP_FPS)
-    with av.open(str(path), "w", options={"fflags": "+bitexact"}) as container:
-        stream = container.add_stream("libx264", rate=CLIP_FPS)
-        stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
-        stream.codec_context.thread_count = 1
-        stream.time_base = Fraction(1, CLIP_FPS)
-        stream.options = {"crf": "20", "preset": "veryfast"}
-        for index in range(int(last_s * CLIP_FPS) + 1):
-            image = frame_at(scene, index / CLIP_FPS, size_wh)
-            frame = av.VideoFrame.from_ndarray(image, format="rgb24")
-            frame.pts = index
-            container.mux(stream.encode(frame))
-        container.mux(stream.encode())
+    frames = (
+        frame_at(scene, index / CLIP_FPS, size_wh) for index in range(int(last_s * CLIP_FPS) + 1)
+    )
+    options = {"crf": "20", "preset": "veryfast"}
+    encode(frames, path, size_wh=size_wh, fps=CLIP_FPS, options=options)

@@ -11,11 +11,10 @@ import numpy as np
 from refinerank_core import study_figures as figures
 from refinerank_core.boxes import iou
 from refinerank_core.feature_sets import FeatureSet, Labels
-from refinerank_core.joint_pool import Outcome, outcomes
+from refinerank_core.joint_pool import Outcome, method_ious
 from refinerank_core.metrics import row_mean
 from refinerank_core.phantom.examples import ExampleSet
-from refinerank_core.refinenet import RefineNet
-from refinerank_core.study import Measured, StudySet, method_ious, parent_boxes
+from refinerank_core.study import Measured, StudySet, parent_boxes
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,28 +55,19 @@ def split_facts(side: Side) -> dict[str, dict[str, int]]:
 
 def refinerank_scores(found: Sequence[Outcome], one: ExampleSet) -> dict[str, float]:
     """Table 3's figures of one procedure for one RefineNet."""
-    values = method_ious(found, StudySet(one.features, one.labels, one.direct))
+    values = method_ious(found, one.features, one.labels, one.direct)
     return {name: row_mean(each, one.features.rows) for name, each in values.items()}
 
 
-def decomposition(net: RefineNet, side: Side) -> dict[str, dict[str, float]]:
+def decomposition(found: Sequence[Outcome], one: ExampleSet) -> dict[str, float]:
     """Where the IoU of one RefineNet is lost; see `study_figures.decomposition`."""
-    table = {}
-    for one in side.for_study():
-        name, found = one.features.dataset, outcomes(net, one.features)
-        values = method_ious(found, one)
-        measured = Measured(
-            seed=0,
-            net=net,
-            ious={
-                "methods": {"refinerank": {name: values["refinerank"]}},
-                "oracle": {"joint": {name: values["oracle_joint"]}},
-            },
-            before={name: iou(parent_boxes(found), one.labels.boxes)},
-            found={name: found},
-        )
-        table[name] = figures.decomposition(measured, one)
-    return table
+    values = method_ious(found, one.features, one.labels)
+    return figures.decomposition(
+        one.features.rows,
+        chosen=values["refinerank"],
+        before=iou(parent_boxes(found), one.labels.boxes),
+        best=values["oracle_joint"],
+    )
 
 
 def by_kind(measured: Measured, side: Side) -> dict[str, dict[str, Any]]:
