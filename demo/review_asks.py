@@ -74,6 +74,13 @@ class OnlyCase(Ask):
     case_id: CaseId
 
 
+class CandidatesAsk(Ask):
+    """The boxes of one case. blind: in an order that tells nothing."""
+
+    case_id: CaseId
+    blind: bool = False
+
+
 class SuggestAsk(Ask):
     """Tags that would fit if this box were right."""
 
@@ -82,9 +89,13 @@ class SuggestAsk(Ask):
 
 
 class ActAsk(Ask):
-    """Actions to write, in their order, each as the browser kept it."""
+    """Actions to write, in their order, each as the browser kept it.
+
+    blind: the page that sends them shows no names of methods.
+    """
 
     token: Word = ""
+    blind: bool = False
     actions: Annotated[list[dict[str, Any]], Field(max_length=200)]
 
 

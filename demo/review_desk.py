@@ -11,6 +11,7 @@ from demo.frames import FrameImages, data_url
 from demo.identity import IdentityError
 from demo.review_asks import (
     ActAsk,
+    CandidatesAsk,
     CaseAsk,
     LoginAsk,
     OnlyCase,
@@ -77,9 +78,11 @@ class ReviewDesk:
         return {"src": data_url(pictures.read(read_ask(OnlyCase, sent).case_id))}
 
     def review_candidates(self, sent: Any) -> Facts:
-        """The kept boxes of a case, in rank order."""
-        found = self._store.grounding(read_ask(OnlyCase, sent).case_id)
-        return {"rows": candidates_facts(found[0].times[found[1]]) if found else []}
+        """The kept boxes of a case, to pick from by number."""
+        ask = read_ask(CandidatesAsk, sent)
+        found = self._store.grounding(ask.case_id)
+        times = [found[0].times[found[1]]] if found else []
+        return {"rows": [row for one in times for row in candidates_facts(one, blind=ask.blind)]}
 
     def review_suggest(self, sent: Any) -> Facts:
         """Tags that would fit; the person decides."""
@@ -115,7 +118,7 @@ class ReviewDesk:
             except RefineRankError as error:
                 outcomes[place] = {"error": str(error), "stuck": True}
         for (place, action), outcome in zip(good, self._write([a for _, a in good]), strict=True):
-            outcomes[place] = told(action, outcome)
+            outcomes[place] = told(action, outcome, blind=ask.blind)
         return {"outcomes": outcomes}
 
     def _write(self, actions: list[Action]) -> list[Outcome | StoreError]:
@@ -163,10 +166,10 @@ class ReviewDesk:
         return body | {"models": case.models}
 
 
-def told(action: Action, outcome: Outcome | StoreError) -> Facts:
-    """What the browser hears of one action."""
+def told(action: Action, outcome: Outcome | StoreError, *, blind: bool) -> Facts:
+    """What the browser hears of one action. blind: the page that sent it shows no names."""
     if isinstance(outcome, ConflictError):
-        blind = bool(getattr(action.body, "blind", False))
+        blind = blind or bool(getattr(action.body, "blind", False))
         return {"conflict": conflict_facts(outcome, names=not blind), "case_id": action.case_id}
     if isinstance(outcome, StoreError):
         return {"error": str(outcome)}

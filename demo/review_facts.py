@@ -69,7 +69,8 @@ def queue_facts(page: Page, choices: Choices, progress: Progress, *, blind: bool
     """
     items = [one.model_dump(mode="json") for one in page.items]
     for item in items if blind else ():
-        del item["method"]
+        for told in ("method", "margin", "iou"):
+            del item[told]
         if item["status"] != "new" and item["reviewer"] != me:
             item["status"] = "decided"
     methods = [] if blind else [{"name": one, "label": label(one)} for one in choices.methods]
@@ -133,7 +134,7 @@ def case_facts(
         "hidden": hidden,
         "state": standing,
         "history": [event_facts(one, me=me, names=not blind) for one in events],
-        "conflicts": conflicts_facts(state, events, names=not blind),
+        "conflicts": conflicts_facts(state, events, key_of if blind else None),
     }
 
 
@@ -268,24 +269,43 @@ def event_words(event: Event, *, names: bool) -> str:
     return f"{verbs[event.kind]} #{body.target}"
 
 
-def conflicts_facts(state: CaseState, events: Sequence[Event], *, names: bool) -> list[Plain]:
-    """Late attempts that nobody has settled yet, each beside what stood then."""
+def conflicts_facts(
+    state: CaseState, events: Sequence[Event], blind_keys: Mapping[str, str] | None
+) -> list[Plain]:
+    """Late attempts that nobody has settled yet, each beside what stood then.
+
+    blind_keys: method -> key of the blind reader, who is told no name; None: eyes are open.
+    """
+    names = blind_keys is None
     facts = []
     for event in events:
         if event.seq in state.open_conflicts and isinstance(event.body, Conflicted):
             tried = event.body.attempt if event.body.kind == "decided" else None
-            facts.append(_conflict(event.seq, event.reviewer, tried, state, names=names))
+            one = _conflict(event.seq, event.reviewer, tried, state, names=names)
+            if tried and blind_keys is not None:
+                tried = blind_judgement(tried, blind_keys)
+            one["yours"]["judgement"] = tried
+            facts.append(one)
     return facts
 
 
 def conflict_facts(conflict: ConflictError, *, names: bool) -> Plain:
-    """A conflict as the one who came too late is told of it."""
+    """A conflict as the one who came too late is told of it; the case has it to be settled."""
     body = conflict.yours.body
     tried = body.model_dump(mode="json") if isinstance(body, Judgement) else None
     who = conflict.yours.reviewer
     return {"words": str(conflict)} | _conflict(
         conflict.kept_as, who, tried, conflict.state, names=names
     )
+
+
+def blind_judgement(tried: Plain, key_of: Mapping[str, str]) -> Plain:
+    """A decision with the reader's keys in place of methods, to be sent back as it is."""
+    hidden = {name: value for name, value in tried.items() if name != "models"}
+    for name in ("shown", "best"):
+        if isinstance(tried.get(name), str):
+            hidden[name] = key_of.get(tried[name], tried[name])
+    return hidden | {"blind": True}
 
 
 def _conflict(
@@ -298,7 +318,6 @@ def _conflict(
         "yours": {
             "words": decision_words(yours, names=names) if yours else "an undo or redo",
             "box": yours.reviewed_box if yours else None,
-            "judgement": tried,
         },
         "theirs": opinion_facts(state.current, names=names) if state.current else None,
         "version": state.version,
@@ -318,9 +337,12 @@ def receipt_facts(receipt: Receipt, *, me: str) -> Plain:
     }
 
 
-def candidates_facts(time: TimeGrounding) -> list[Plain]:
-    """The kept joint pool in rank order, to pick from by number."""
-    rows = []
+def candidates_facts(time: TimeGrounding, *, blind: bool) -> list[Plain]:
+    """The kept joint pool to pick from by number: in rank order, blind from left to right.
+
+    Blind: boxes alone, since the rank tells which answer is RefineRank's.
+    """
+    rows: list[Plain] = []
     for place, one in enumerate(ranked(time)):
         row = time.candidates[one.candidate]
         box: Box | None = row.refined_box if one.refined else row.box
@@ -335,4 +357,7 @@ def candidates_facts(time: TimeGrounding) -> list[Plain]:
                     "score": one.score,
                 }
             )
-    return rows
+    if not blind:
+        return rows
+    boxes = sorted(row["box"] for row in rows)
+    return [{"rank": place + 1, "box": box} for place, box in enumerate(boxes)]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 
-from tests.desks import Desk, action, desk, samples, send
+from tests.desks import Desk, Facts, action, desk, samples, send
 
 __all__ = ["desk", "samples"]  # fixtures
+
+METHOD_WORDS = ("refinerank", "medvlm", "grounding", "refinenet", '"method"')
 
 
 def test_blind_hides_names_and_the_order_is_one_reviewers_own(desk: Desk) -> None:
@@ -64,3 +66,61 @@ def test_draw_first_hands_out_no_box_before_the_drawing(desk: Desk) -> None:
 
     assert (facts["answers"], facts["truth"], facts["margin"]) == ([], None, None)
     assert facts["count"] == 3
+
+
+def test_nothing_that_a_blind_browser_is_sent_names_a_method(desk: Desk) -> None:
+    """Every answer of the server around a conflict, also over decisions taken with open eyes."""
+    first = desk.fill()[0]
+    body = {"decision": "accept", "shown": "R", "best": "V", "confidence": 4}
+    send(desk, action(first, body=body))
+    late = {"decision": "accept", "shown": "D", "best": "R", "models": ["medvlm-7b abc"]}
+    notices = _acted(desk, action(first, "web-late-one", by="Dr B", body=late))
+    undo = action(first, "web-late-undo", by="Dr B", kind="undone", body={"target": 0})
+    notices += _acted(desk, undo)
+
+    look, who = desk.look, {"me": "Dr B", "blind": True}
+    case = look.review_case({"case_id": first, **who})
+    drawing = look.review_case({"case_id": first, "hidden": True, **who})
+    candidates = look.review_candidates({"case_id": first, "blind": True})["rows"]
+    sent = [look.review_queue(who), case, drawing, candidates, *notices]
+
+    assert "conflict" in notices[0]
+    assert case["conflicts"][0]["yours"]["judgement"]["best"] in ("A", "B", "C")
+    assert not [word for word in METHOD_WORDS if word in json.dumps(sent).casefold()]
+    assert "refinerank" in json.dumps(look.review_case({"case_id": first, "me": "Dr B"})).casefold()
+
+
+def test_blind_candidates_come_in_an_order_that_ranks_nothing(desk: Desk) -> None:
+    first = desk.fill()[0]
+
+    rows = desk.look.review_candidates({"case_id": first, "blind": True})["rows"]
+    open_eyed = desk.look.review_candidates({"case_id": first})["rows"]
+
+    assert all(set(one) == {"rank", "box"} for one in rows)
+    assert [one["box"][0] for one in rows] == sorted(one["box"][0] for one in open_eyed)
+    assert rows[0]["box"] != open_eyed[0]["box"]
+
+
+def test_a_blind_reader_settles_with_a_decision_under_their_own_keys(desk: Desk) -> None:
+    first = desk.fill()[0]
+    send(desk, action(first))
+    late = {"decision": "accept", "shown": "D", "best": "R"}
+    send(desk, action(first, "web-late-one", by="Dr B", body=late))
+    met = desk.look.review_case({"case_id": first, "me": "Dr C", "blind": True})["conflicts"][0]
+
+    body = met["yours"]["judgement"] | {"resolves": met["seq"]}
+    settled = action(first, "web-settled", by="Dr C", based_on=met["version"], body=body)
+
+    assert send(desk, settled)[0]["ok"]
+    current = desk.store.case(first).state.current
+    assert current is not None
+    judged = current.judgement
+    assert (judged.shown, judged.best) == ("medvlm_groundingdino", "refinerank")
+    assert judged.blind
+
+
+def _acted(desk: Desk, *actions: Facts) -> list[Facts]:
+    outcomes: list[Facts] = desk.look.review_act({"actions": list(actions), "blind": True})[
+        "outcomes"
+    ]
+    return outcomes

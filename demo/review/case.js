@@ -208,7 +208,7 @@ async function pickCandidate() {
   const number = Number($("number").value);
   const id = C.id;
   if (!id || !number) return;
-  const rows = C.rows || (await askServer("review_candidates", { case_id: id })).rows || [];
+  const rows = C.rows || (await askServer("review_candidates", { case_id: id, blind: wish.blind })).rows || [];
   if (id !== C.id) return;
   C.rows = rows;
   const row = rows.find((one) => one.rank === number);
@@ -216,9 +216,9 @@ async function pickCandidate() {
     note(rows.length ? "There is no candidate " + number + ": this case has 1 to " + rows.length + "." : "This case has no candidates.", "warning");
     return;
   }
-  const name = "candidate " + row.rank + " (#" + row.id + (row.refined ? " refined)" : " original)");
+  const name = "candidate " + row.rank + (row.id ? " (#" + row.id + (row.refined ? " refined)" : " original)") : " from the left");
   takeBase({ shown: name, box: row.box });
-  say(name + (row.phrase ? ", " + row.phrase : "") + ", score " + figure(row.score, 2));
+  say(name + (row.phrase ? ", " + row.phrase : "") + (row.score == null ? "" : ", score " + figure(row.score, 2)));
 }
 
 function wireCase() {

@@ -51,7 +51,7 @@ async function flush() {
   }
   outbox.busy = true;
   savedChanged();
-  const reply = await askServer("review_act", { token: me.token, actions: entries.map((one) => one.action) });
+  const reply = await askServer("review_act", { token: me.token, blind: wish.blind, actions: entries.map((one) => one.action) });
   outbox.busy = false;
   outbox.trouble = reply.error || "";
   if (!reply.error) entries.forEach((entry, place) => outcomeArrived(entry, reply.outcomes[place]));

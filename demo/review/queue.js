@@ -142,7 +142,7 @@ function caseLine(item) {
   const words = make("span", "asks", item.target || item.question);
   words.title = item.question;
   const facts = [item.video_name.replace(/\.[a-z0-9]{2,4}$/i, ""), item.requested_s === null ? "frame " + item.frame_index : item.requested_s.toFixed(2) + " s"];
-  if (item.iou !== null && !wish.blind) facts.push("IoU " + item.iou.toFixed(2));
+  if (item.iou != null && !wish.blind) facts.push("IoU " + item.iou.toFixed(2));
   if (item.disagreement !== null && !wish.blind) facts.push("apart " + item.disagreement.toFixed(2));
   if (item.assigned_to) facts.push("for " + item.assigned_to);
   button.append(words, status, make("small", "", facts.join(" \u00b7 ")));

@@ -32,7 +32,7 @@ function answersChanged() {
     if (again) again.focus();
   }
   $("pick").hidden = !facts.candidates;
-  $("pickwords").textContent = E.base && E.base.shown.startsWith("candidate") ? E.base.shown + " is your box" : "by rank, then Enter";
+  $("pickwords").textContent = E.base && E.base.shown.startsWith("candidate") ? E.base.shown + " is your box" : facts.blind ? "from left to right, then Enter" : "by rank, then Enter";
 }
 
 function layerButton(name, words) {
