@@ -30,7 +30,6 @@ from refinerank_core.feature_plan import (
     Planned,
     Unit,
     missing_chunks,
-    plan_units,
 )
 from refinerank_core.feature_sets import Example
 from refinerank_core.feature_shards import SUFFIX, open_shard, shard_name, write_shard
@@ -129,12 +128,12 @@ class AnswerBuild:
 
 def build_cache(
     rows: RowsRead,
-    data: Path,
+    units: Planned,
     out: Path,
     *,
+    faults: Sequence[Fault] = (),
     settings: dict[str, Any],
-    profile: str,
-    inter_block: int,
+    profile: Profile,
     engine: Engine,
     shard_examples: int = SHARD_EXAMPLES,
     answers: AnswerBuild | None = None,
@@ -144,10 +143,11 @@ def build_cache(
 
     Args:
         rows: the rows.
-        data: the folder that stands for /root/data.
+        units: every requested time of the rows that can be used, as `plan_units` gives them.
         out: the cache's folder; shards that are there are used and never changed.
+        faults: what could not be planned.
         settings: of `settings_of`.
-        profile, inter_block: name of the profile, and the block its RefineNet reads.
+        profile: its name, and the block that its RefineNet reads, go into the manifest.
         engine: computes what is missing.
         shard_examples: examples in a shard.
         answers: keep the MedVLM's direct answers too; None leaves those that are there alone.
@@ -161,37 +161,6 @@ def build_cache(
         FormatError: no row can be used.
         RefineRankError: the folder cannot be written.
     """
-    units, faults = plan_units(rows, data, settings)
-    return build_planned(
-        rows,
-        units,
-        faults,
-        out,
-        settings=settings,
-        profile=profile,
-        inter_block=inter_block,
-        engine=engine,
-        shard_examples=shard_examples,
-        answers=answers,
-        progress=progress,
-    )
-
-
-def build_planned(
-    rows: RowsRead,
-    units: Planned,
-    faults: Sequence[Fault],
-    out: Path,
-    *,
-    settings: dict[str, Any],
-    profile: str,
-    inter_block: int,
-    engine: Engine,
-    shard_examples: int = SHARD_EXAMPLES,
-    answers: AnswerBuild | None = None,
-    progress: Callable[[int, int], None] = lambda *_: None,
-) -> dict[str, Any]:
-    """`build_cache` for units that are planned already, `faults` what could not be."""
     if not units:
         raise FormatError("None of the rows can be used: see `rows check`.")
     folder, spoken = out / SHARDS, out / ANSWERS
@@ -214,7 +183,7 @@ def build_planned(
         known = _known(folder)
         every = [*rows.faults, *faults, *uncomputed(units, known)]
         manifest = manifest_of(rows, units, known, settings)
-        manifest |= {"profile": profile, "inter_block": inter_block}
+        manifest |= {"profile": profile.name, "inter_block": profile.refinenet.inter_block}
         labels = labels_of(units, known, every)
         if any(labels):
             _write(out / LABELS, {"digest": manifest["digest"], "boxes": labels})

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from refinerank_core.feature_build import AnswerBuild, Engine, build_cache, local_engine
-from refinerank_core.feature_plan import SHARD_EXAMPLES, settings_of
+from refinerank_core.feature_plan import SHARD_EXAMPLES, plan_units, settings_of
 from refinerank_core.formats.medvidbench_rows import read_question_rows
 from refinerank_core.formats.medvidbench_space import convention_of, to_canvas
 from refinerank_core.frozen_steps import Backbones
@@ -163,13 +163,16 @@ def cache(
 ) -> dict[str, Any]:
     """Build a cache of some rows with the fake models."""
     models = backbones or fake_backbones()
+    settings = settings_of(models)
+    read = read_question_rows(rows.read_text(encoding="utf-8"), data=rows.parent)
+    units, faults = plan_units(read, rows.parent, settings)
     return build_cache(
-        read_question_rows(rows.read_text(encoding="utf-8"), data=rows.parent),
-        rows.parent,
+        read,
+        units,
         out,
-        settings=settings_of(models),
-        profile=PROFILE.name,
-        inter_block=PROFILE.refinenet.inter_block,
+        faults=faults,
+        settings=settings,
+        profile=PROFILE,
         engine=engine or local_engine(models),
         shard_examples=shard_examples,
         answers=answers,

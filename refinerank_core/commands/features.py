@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     """Build; 1 when something of the rows could not be used."""
     from refinerank_core.feature_answers import compute_answer
     from refinerank_core.feature_build import AnswerBuild, Engine, build_cache, local_engine
-    from refinerank_core.feature_plan import settings_of
+    from refinerank_core.feature_plan import plan_units, settings_of
 
     data = args.data or args.rows.parent
     rows = read_question_rows(read_text(args.rows), data=data)
@@ -74,6 +74,7 @@ def run(args: argparse.Namespace) -> int:
         backbones = loader()
         settings, engine = settings_of(backbones), local_engine(backbones)
         speaker = local_engine(backbones, compute=compute_answer)
+    units, faults = plan_units(rows, data, settings)
     with tqdm(desc="features", unit="example", file=sys.stderr, dynamic_ncols=True) as bar:
 
         def progress(done: int, total: int) -> None:
@@ -82,11 +83,11 @@ def run(args: argparse.Namespace) -> int:
 
         manifest = build_cache(
             rows,
-            data,
+            units,
             args.out,
+            faults=faults,
             settings=settings,
-            profile=profile.name,
-            inter_block=profile.refinenet.inter_block,
+            profile=profile,
             engine=engine,
             shard_examples=max(1, args.shard),
             answers=AnswerBuild(speaker, profile) if args.answers else None,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from refinerank_core.feature_build import build_planned, local_engine
+from refinerank_core.feature_build import build_cache, local_engine
 from refinerank_core.feature_cache import FeatureCache, open_cache
 from refinerank_core.feature_plan import Unit, settings_of, unit_key
 from refinerank_core.feature_shards import file_digest
@@ -44,14 +44,12 @@ def reviewed_cache(
     """
     settings = settings_of(backbones)
     rows, planned = _planned(pictures, settings)
-    build_planned(
+    build_cache(
         rows,
         [(row, unit) for row, unit, _ in planned],
-        [],
         out,
         settings=settings,
-        profile=backbones.profile.name,
-        inter_block=backbones.profile.refinenet.inter_block,
+        profile=backbones.profile,
         engine=local_engine(backbones),
         progress=told,
     )

@@ -6,7 +6,6 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 from refinerank_core.profiles import DEFAULT_PROFILE
 
@@ -36,10 +35,11 @@ def run_learn(args: argparse.Namespace) -> int:
     """Make the proof; print its sentence, or all figures."""
     from refinerank_core.learning.learn import LearnPlan
     from refinerank_core.phantom.learn_study import LearnStudyPlan, learn_study
+    from refinerank_core.phantom.run_state import write_figures
 
     plan = LearnStudyPlan(shift=args.shift, corrections=args.corrections, unseen=args.unseen)
     figures = learn_study(args.profile, args.work, plan, LearnPlan(), told=_said)
-    _write(args.json, figures)
+    write_figures(args.json, json.dumps(figures, indent=1) + "\n")
     print(figures["say"] if args.json else json.dumps(figures, indent=1))
     return 0
 
@@ -57,11 +57,12 @@ def add_beyond(commands: Commands[argparse.ArgumentParser]) -> None:
 def run_beyond(args: argparse.Namespace) -> int:
     """Measure; print one line an option, or all figures."""
     from refinerank_core.phantom.beyond import beyond_of_profile
+    from refinerank_core.phantom.run_state import write_figures
 
     figures = beyond_of_profile(
         args.profile, args.work, quick=args.quick, scenes=args.scenes, told=_said
     )
-    _write(args.json, figures)
+    write_figures(args.json, json.dumps(figures, indent=1) + "\n")
     if not args.json:
         print(json.dumps(figures, indent=1))
         return 0
@@ -76,10 +77,3 @@ def run_beyond(args: argparse.Namespace) -> int:
 
 def _said(line: str) -> None:
     print(line, file=sys.stderr)
-
-
-def _write(path: Path | None, figures: dict[str, Any]) -> None:
-    if path is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
-        print(f"wrote {path.name}", file=sys.stderr)

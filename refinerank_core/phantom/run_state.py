@@ -149,6 +149,17 @@ def revision() -> str:
     return done.stdout.strip()
 
 
+def write_figures(path: Path | None, text: str) -> None:
+    """Write what a study found, whole or not at all, where a file was asked for; say so."""
+    if path is None:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    scratch.write_text(text, encoding="utf-8")
+    scratch.replace(path)
+    print(f"wrote {path.name}", file=sys.stderr)
+
+
 def write_card(card: dict[str, Any], path: Path) -> None:
     """Write what a checkpoint is and how it came to be."""
     path.write_text(json.dumps(card, indent=2, default=float) + "\n", encoding="utf-8")

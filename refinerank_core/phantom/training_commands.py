@@ -96,20 +96,15 @@ def add_study(commands: Commands[argparse.ArgumentParser]) -> None:
 
 def run_study_command(args: argparse.Namespace) -> int:
     from refinerank_core.phantom.refinenet_training import study_of_profile
+    from refinerank_core.phantom.run_state import write_figures
     from refinerank_core.phantom.study_compare import differences
     from refinerank_core.phantom.study_tables import as_markdown
 
     figures: dict[str, Any] = study_of_profile(
         args.profile, quick=args.quick, work=args.work, scenes=args.scenes
     )
-    for path, text in (
-        (args.json, json.dumps(figures, indent=2) + "\n"),
-        (args.markdown, as_markdown(figures)),
-    ):
-        if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-            print(f"wrote {path.name}", file=sys.stderr)
+    write_figures(args.json, json.dumps(figures, indent=2) + "\n")
+    write_figures(args.markdown, as_markdown(figures))
     print(as_markdown(figures) if args.json else json.dumps(figures, indent=2))
     if args.against is None:
         return 0
