@@ -1,5 +1,6 @@
 """Train, predict, submit, evaluate on cached features, by the commands; splits hold by video."""
 
+import importlib
 import importlib.util
 import json
 from collections.abc import Mapping, Sequence
@@ -244,6 +245,7 @@ def test_curves_without_tensorboard_say_how_to_get_it(
     reason="tensorboard, an optional extra, is not installed",
 )
 def test_curves_are_logged_by_run(home: Path, tmp_path: Path) -> None:
+    reader = importlib.import_module("tensorboard.backend.event_processing.event_accumulator")
     code = main(
         ["train", "--features", str(home / "train"), "--work", str(tmp_path), "--out",
          str(tmp_path / "n.safetensors"), "--tensorboard", str(tmp_path / "log"), "--epochs", "2",
@@ -252,3 +254,8 @@ def test_curves_are_logged_by_run(home: Path, tmp_path: Path) -> None:
 
     assert code == 0
     assert [path.name for path in (tmp_path / "log").iterdir()] == ["refinenet-20260719"]
+    curves = reader.EventAccumulator(str(tmp_path / "log" / "refinenet-20260719")).Reload()
+    told = json.loads((tmp_path / "n.card.json").read_text())["losses"]
+    losses = curves.Scalars("loss")
+    assert [one.step for one in losses] == [1, 2]
+    assert [one.value for one in losses] == pytest.approx(told, rel=1e-5)

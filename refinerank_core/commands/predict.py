@@ -31,7 +31,8 @@ def run(args: argparse.Namespace) -> int:
     content = json.dumps(documents, indent=1, ensure_ascii=False) + "\n"
     write_whole(args.out, content.encode())
     empty = sum(not one["prediction"] for one in documents)
-    print(f"{len(documents)} rows, {empty} of them without a box: not usable, see `rows check`")
+    without = f", {empty} of them without a box: not usable, see `rows check`" if empty else ""
+    print(f"{len(documents)} rows{without}")
     return 0
 
 
