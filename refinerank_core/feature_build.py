@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -113,19 +112,6 @@ def local_engine(backbones: Backbones, *, compute: Compute = compute_shard) -> E
     return run
 
 
-@dataclass(frozen=True, eq=False)
-class AnswerBuild:
-    """That direct answers are kept too.
-
-    Attributes:
-        engine: computes them, by `compute_answer`.
-        profile: how they are asked for and read.
-    """
-
-    engine: Engine
-    profile: Profile
-
-
 def build_cache(
     rows: RowsRead,
     units: Planned,
@@ -136,7 +122,7 @@ def build_cache(
     profile: Profile,
     engine: Engine,
     shard_examples: int = SHARD_EXAMPLES,
-    answers: AnswerBuild | None = None,
+    answers: Engine | None = None,
     progress: Callable[[int, int], None] = lambda *_: None,
 ) -> dict[str, Any]:
     """Bring a cache up to date with its rows.
@@ -147,10 +133,12 @@ def build_cache(
         out: the cache's folder; shards that are there are used and never changed.
         faults: what could not be planned.
         settings: of `settings_of`.
-        profile: its name, and the block that its RefineNet reads, go into the manifest.
+        profile: the manifest says its name and the block that its RefineNet reads; it also says
+            how direct answers are asked for and read.
         engine: computes what is missing.
         shard_examples: examples in a shard.
-        answers: keep the MedVLM's direct answers too; None leaves those that are there alone.
+        answers: computes the MedVLM's direct answers, by `compute_answer`, to keep them too; None
+            leaves those that are there alone.
         progress: called with examples done and examples to compute.
 
     Returns:
@@ -167,8 +155,8 @@ def build_cache(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         chunks = missing_chunks((u for _, u in units), _known(folder), size=shard_examples)
-        asked = [] if answers is None else answer_chunks(units, answers.profile)
-        unsaid = [] if answers is None else missing_answers(asked, spoken, answers.profile)
+        asked = [] if answers is None else answer_chunks(units, profile)
+        unsaid = [] if answers is None else missing_answers(asked, spoken, profile)
         computed, done = sum(map(len, chunks)), 0
         total = computed + sum(map(len, unsaid))
         progress(0, total)
@@ -177,7 +165,7 @@ def build_cache(
             progress(done, total)
         if answers is not None:
             spoken.mkdir(exist_ok=True)
-            for count in answers.engine(unsaid, spoken):
+            for count in answers(unsaid, spoken):
                 done += count
                 progress(done, total)
         known = _known(folder)
@@ -190,7 +178,7 @@ def build_cache(
         else:
             (out / LABELS).unlink(missing_ok=True)
         if answers is not None:
-            boxes = read_answers(asked, spoken, answers.profile)
+            boxes = read_answers(asked, spoken, profile)
             direct = [boxes.get(one["key"]) for one in manifest["examples"]]
             _write(out / DIRECT, {"digest": manifest["digest"], "boxes": direct})
         _write(out / MANIFEST, manifest)

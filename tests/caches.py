@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 import torch
 
-from refinerank_core.feature_build import AnswerBuild, Engine, build_cache, local_engine
+from refinerank_core.feature_build import Engine, build_cache, local_engine
 from refinerank_core.feature_plan import SHARD_EXAMPLES, plan_units, settings_of
 from refinerank_core.formats.medvidbench_rows import read_question_rows
 from refinerank_core.formats.medvidbench_space import convention_of, to_canvas
@@ -159,7 +159,7 @@ def cache(
     backbones: Backbones | None = None,
     engine: Engine | None = None,
     shard_examples: int = SHARD_EXAMPLES,
-    answers: AnswerBuild | None = None,
+    answers: Engine | None = None,
 ) -> dict[str, Any]:
     """Build a cache of some rows with the fake models."""
     models = backbones or fake_backbones()

@@ -12,7 +12,7 @@ import pytest
 
 from refinerank_core.errors import FormatError, ModelError, RefineRankError
 from refinerank_core.feature_answers import ANSWERS, compute_answer
-from refinerank_core.feature_build import AnswerBuild, local_engine
+from refinerank_core.feature_build import local_engine
 from refinerank_core.feature_cache import LABELS, MANIFEST, SHARDS, CachedRegions, open_cache
 from refinerank_core.feature_plan import Chunk
 from refinerank_core.feature_sets import Example
@@ -21,7 +21,7 @@ from refinerank_core.frame_folder import read_picture
 from refinerank_core.frozen_steps import ask_frozen
 from refinerank_core.models.protocols import AnswerText
 from refinerank_core.structures import Frame
-from tests.caches import PROFILE, FakeMedVLM, cache, fake_backbones, write_rows
+from tests.caches import FakeMedVLM, cache, fake_backbones, write_rows
 
 VIDEOS = {"EgoSurgery": ("e1", "e2"), "CoPESD": ("c1", "c2")}
 
@@ -250,7 +250,7 @@ def test_direct_answers_are_kept_once_and_leave_the_cache_as_it_was(tmp_path: Pa
     rows = write_rows(tmp_path / "rows", VIDEOS)
     models = replace(fake_backbones(), medvlm=Speaking())
     plain = cache(rows, tmp_path / "cache", shard_examples=3)
-    speaking = AnswerBuild(local_engine(models, compute=compute_answer), models.profile)
+    speaking = local_engine(models, compute=compute_answer)
 
     manifest = cache(rows, tmp_path / "cache", answers=speaking, shard_examples=3)
     spoken = models.medvlm.spoken  # type: ignore[attr-defined]
@@ -278,14 +278,13 @@ def _plain(rows: Path, out: Path) -> Path:
 def test_two_workers_of_ray_give_the_identical_cache(rows: Path, tmp_path: Path) -> None:
     from refinerank_core.feature_ray import ray_engine, remote_settings, start_ray
 
-    speaking = AnswerBuild(local_engine(fake_backbones(), compute=compute_answer), PROFILE)
+    speaking = local_engine(fake_backbones(), compute=compute_answer)
     alone = cache(rows, tmp_path / "alone", shard_examples=4, answers=speaking)
     ray = start_ray(2)
     try:
         assert remote_settings(fake_backbones, gpus=0)["models"] == alone["settings"]["models"]
         engine = ray_engine(fake_backbones, workers=2, gpus=0)
-        spoken = ray_engine(fake_backbones, workers=2, gpus=0, compute=compute_answer)
-        answers = AnswerBuild(spoken, PROFILE)
+        answers = ray_engine(fake_backbones, workers=2, gpus=0, compute=compute_answer)
         shared = cache(rows, tmp_path / "shared", engine=engine, shard_examples=4, answers=answers)
     finally:
         ray.shutdown()

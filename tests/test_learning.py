@@ -1,6 +1,7 @@
 """Learning from reviews: what teaches, what is left out and said so, what comes of it."""
 
 import json
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from refinerank_core.learning.features import reviewed_cache
 from refinerank_core.learning.held_out import Comparison, compare, sentence_of, verdict_of
 from refinerank_core.learning.learn import LearnPlan, LearnTask, mixed, split
 from refinerank_core.learning.pictures import take_pictures
-from refinerank_core.learning.targets import counts, digest_of, targets_of
+from refinerank_core.learning.targets import counts, counts_of, digest_of, targets_of
 from refinerank_core.learning.variant import write_variant
 from refinerank_core.profiles import Learned, load_profile, variants
 from refinerank_core.refinenet import RefineNet
@@ -117,6 +118,21 @@ def test_what_gives_no_box_is_listed(store: Store) -> None:
     }
 
 
+def frame_case(video: str, *, question: str) -> Case:
+    """A case about the first frame of a drawn video that was reviewed without its hash."""
+    width, height = SIZE_WH
+    return case(
+        0.0,
+        video_name=video,
+        video_sha256="",
+        width=width,
+        height=height,
+        question=question,
+        target="",
+        frame_index=0,
+    )
+
+
 @pytest.fixture
 def reviewed(store: Store, tmp_path: Path) -> Path:
     """Reviews of drawn frames: each says where the bright square is. Returns the videos' folder."""
@@ -177,6 +193,63 @@ def test_a_video_of_the_same_name_and_other_bytes_is_not_the_one(
 
     assert {one.video for one in left_out} == {"v3"}
     assert len(pictures) == 28
+
+
+def test_a_video_reviewed_with_and_without_its_hash_is_one_and_never_on_both_sides(
+    store: Store, reviewed: Path, tmp_path: Path
+) -> None:
+    for k in range(8):
+        one = frame_case(f"v{k}", question="Where is the hook?")
+        decide(store, one, "fix", box=BOX)
+    targets, _ = targets_of(store)
+    assert len({one.video for one in targets}) == 16  # nobody has seen the files yet
+
+    pictures, left_out = take_pictures(targets, [reviewed], tmp_path / "frames")
+    cache, _, _ = reviewed_cache(fake_backbones(), pictures, tmp_path / "cache")
+    taught, held = split(*cache.sets[0].annotated(), share=0.5, seed=1)
+
+    assert (len(pictures), left_out) == (40, [])
+    assert counts_of(one.target for one in pictures).videos == 8
+    assert held is not None
+    names = {f"reviews/{one.target.video}": one.target.case.video_name for one in pictures}
+    sides = [{names[video] for video in side[0].videos} for side in (taught, held)]
+    assert [len(side) for side in sides] == [4, 4]
+    assert not sides[0] & sides[1]
+
+
+def test_two_names_of_the_same_bytes_are_one_video_and_the_last_decision_counts(
+    store: Store, reviewed: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(reviewed / "v0", reviewed / "copy")
+    again = frame_case("copy", question="Where is the knife?")
+    other = frame_case("copy", question="Where is the hook?")
+    decide(store, again, "fix", box=BOX)
+    decide(store, other, "fix", box=BOX)
+
+    pictures, left_out = take_pictures(targets_of(store)[0], [reviewed], tmp_path / "frames")
+
+    assert counts_of(one.target for one in pictures).videos == 8
+    assert len(pictures) == 33
+    assert [(one.video, one.why) for one in left_out] == [
+        ("v0", "the same picture was decided again later")
+    ]
+    boxes = {one.target.case.case_id: one.target.box for one in pictures}
+    assert boxes[again.case_id] == boxes[other.case_id] == BOX
+
+
+def test_a_case_of_another_frame_size_than_its_video_is_left_out(
+    store: Store, reviewed: Path, tmp_path: Path
+) -> None:
+    known = next(one.case for one in targets_of(store)[0] if one.case.video_name == "v5")
+    for one in (known, frame_case("v5", question="")):
+        larger = one.model_copy(update={"width": 640, "height": 360, "question": "Where is it?"})
+        decide(store, larger, "fix", box=BOX)
+
+    pictures, left_out = take_pictures(targets_of(store)[0], [reviewed], tmp_path / "frames")
+
+    assert len(pictures) == 32
+    why = "its video has frames of 96x64, but a frame of 640x360 was reviewed"
+    assert [(one.video, one.why) for one in left_out] == [("v5", why)] * 2
 
 
 def test_reviewed_pictures_get_the_features_of_the_build(

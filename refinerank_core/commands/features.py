@@ -54,7 +54,7 @@ def load_backbones(profile: Profile, device: str) -> "Backbones":
 def run(args: argparse.Namespace) -> int:
     """Build; 1 when something of the rows could not be used."""
     from refinerank_core.feature_answers import compute_answer
-    from refinerank_core.feature_build import AnswerBuild, Engine, build_cache, local_engine
+    from refinerank_core.feature_build import Engine, build_cache, local_engine
     from refinerank_core.feature_plan import plan_units, settings_of
 
     data = args.data or args.rows.parent
@@ -90,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
             profile=profile,
             engine=engine,
             shard_examples=max(1, args.shard),
-            answers=AnswerBuild(speaker, profile) if args.answers else None,
+            answers=speaker if args.answers else None,
             progress=progress,
         )
     return tell(manifest)

@@ -59,9 +59,7 @@ def reviewed_cache(
     cases = {picture.target.case.case_id for picture in used}
     why = "the models could not be asked about its picture"
     left_out = [
-        LeftOut(one.target.case.case_id, one.target.case.video_name, why)
-        for one in pictures
-        if one.target.case.case_id not in cases
+        LeftOut.of(one.target.case, why) for one in pictures if one.target.case.case_id not in cases
     ]
     return cache, used, left_out
 

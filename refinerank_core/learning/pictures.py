@@ -6,13 +6,13 @@ Frames are kept as PNG files, which hold exactly the pixels that were decoded.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import cv2
 
 from refinerank_core.errors import RefineRankError
-from refinerank_core.learning.targets import LeftOut, Target
+from refinerank_core.learning.targets import DECIDED_AGAIN, LeftOut, Target
 from refinerank_core.reviews.names import VIDEO_SUFFIXES, video_stem
 from refinerank_core.reviews.records import Case
 from refinerank_core.video import Video, open_video
@@ -51,45 +51,58 @@ def take_pictures(
         told: called with the targets done and their number.
 
     Returns:
-        The pictures in the order of the targets' videos, and the targets without one.
+        The pictures in the order of the targets' videos, and the targets without one. From here on
+        a target's video goes by its content, so that a video that was reviewed under two names, or
+        with and without its hash, is one; of the same picture the last decision counts.
     """
-    by_video: dict[str, list[Target]] = {}
+    groups: dict[tuple[str, int, int], list[Target]] = {}
     for target in targets:
-        by_video.setdefault(target.video, []).append(target)
+        key = target.video, target.case.width, target.case.height
+        groups.setdefault(key, []).append(target)
     pictures: list[Picture] = []
     left_out: list[LeftOut] = []
     done = 0
-    for name, mine in by_video.items():
+    for mine in groups.values():
         video = find_video([one.case for one in mine], folders)
         if video is None:
             why = "its video is in none of the folders of videos"
-            left_out += [LeftOut(one.case.case_id, one.case.video_name, why) for one in mine]
+            left_out += [LeftOut.of(one.case, why) for one in mine]
         else:
             with video:
                 for one in mine:
-                    found = _take(one, video, home / _file_name(name))
+                    found = _take(one, video, home)
                     if isinstance(found, Picture):
                         pictures.append(found)
                     else:
-                        left_out.append(LeftOut(one.case.case_id, one.case.video_name, found))
+                        left_out.append(LeftOut.of(one.case, found))
         done += len(mine)
         told(done, len(targets))
-    return pictures, left_out
+    last = _last_decisions(pictures)
+    left_out += [
+        LeftOut.of(one.target.case, DECIDED_AGAIN) for one in pictures if one.target.seq not in last
+    ]
+    return [one for one in pictures if one.target.seq in last], left_out
 
 
 def find_video(cases: Sequence[Case], folders: Sequence[Path]) -> Video | None:
-    """The open video that cases are about, under any name they have for it; None: not there."""
+    """The open video that cases of one hash and frame size are about, under any of their names.
+
+    A file of the right name, and of the right bytes where they are known, whose frames have another
+    size is given only where there is no better one. None: not there.
+    """
     first = cases[0]
+    other: Path | None = None
     for path in _named({video_stem(case.video_name) for case in cases}, folders):
         try:
             video = open_video(path)
         except RefineRankError:
             continue  # another file of this name may be the one
-        same = not first.video_sha256 or video.sha256 == first.video_sha256
-        if same and video.size_wh == (first.width, first.height):
-            return video
+        if not first.video_sha256 or video.sha256 == first.video_sha256:
+            if video.size_wh == (first.width, first.height):
+                return video
+            other = other or path
         video.close()
-    return None
+    return None if other is None else open_video(other)
 
 
 def _named(stems: set[str], folders: Sequence[Path]) -> Iterator[Path]:
@@ -105,19 +118,37 @@ def _named(stems: set[str], folders: Sequence[Path]) -> Iterator[Path]:
 def _take(target: Target, video: Video, home: Path) -> Picture | str:
     """One frame on disk, or the sentence that says why there is none."""
     case = target.case
+    if (case.width, case.height) != video.size_wh:
+        width, height = video.size_wh
+        return (
+            f"its video has frames of {width}x{height}, "
+            f"but a frame of {case.width}x{case.height} was reviewed"
+        )
     index = case.frame_index
     try:
         if index is None:
             index = video.nearest(case.requested_s or 0.0)[0]
         if not 0 <= index < len(video):
             return f"frame {index} is not in its video of {len(video)} frames"
-        path = home / f"{home.name}_{index:08d}.png"
+        target = replace(target, content=video.sha256)
+        path = home / target.video / f"{target.video}_{index:08d}.png"
         if not path.is_file():
             _write_png(video, index, path)
     except RefineRankError as error:
         return str(error)
     time_s = float(video.times_s[index]) if case.requested_s is None else case.requested_s
     return Picture(target, path, index, time_s)
+
+
+def _last_decisions(pictures: Sequence[Picture]) -> set[int]:
+    """Number of the last decision about each question and picture, whatever its video is called."""
+    ordered = sorted(pictures, key=lambda one: one.target.seq)
+    return set(
+        {
+            (one.target.video, one.target.case.question, one.time_s): one.target.seq
+            for one in ordered
+        }.values()
+    )
 
 
 def _write_png(video: Video, index: int, path: Path) -> None:
@@ -127,8 +158,3 @@ def _write_png(video: Video, index: int, path: Path) -> None:
     scratch = path.with_suffix(".part")
     scratch.write_bytes(coded.tobytes())
     scratch.replace(path)
-
-
-def _file_name(video: str) -> str:
-    """A video's name as that of a folder."""
-    return "".join(letter if letter.isalnum() or letter in "-." else "-" for letter in video)

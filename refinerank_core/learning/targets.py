@@ -16,6 +16,7 @@ from refinerank_core.reviews.store import CaseView, Store
 from refinerank_core.reviews.worklist import Wanted
 
 How = Literal["accept", "fix"]
+DECIDED_AGAIN = "the same picture was decided again later"
 _TAUGHT = Wanted(status=("accepted", "fixed"))
 
 
@@ -28,6 +29,7 @@ class Target:
         box: the reviewed box, pixels of the frame.
         how: accepted as it stood, or corrected.
         seq, event: number and hash of the decision in the record.
+        content: hash of its video's content, once that was opened; "" before.
     """
 
     case: Case
@@ -35,11 +37,16 @@ class Target:
     how: How
     seq: int
     event: str
+    content: str = ""
 
     @property
     def video(self) -> str:
-        """Name of its video: the same bytes have the same name, whatever the file is called."""
-        return self.case.video_sha256[:16] or video_stem(self.case.video_name)
+        """Name of its video: the same bytes have the same name, whatever the file is called.
+
+        Until the video is opened, a case that was reviewed without a hash goes by the file's name.
+        """
+        known = self.content or self.case.video_sha256
+        return known[:16] or video_stem(self.case.video_name)
 
 
 @dataclass(frozen=True)
@@ -49,6 +56,11 @@ class LeftOut:
     case_id: str
     video: str
     why: str
+
+    @classmethod
+    def of(cls, case: Case, why: str) -> LeftOut:
+        """A case and the reason."""
+        return cls(case.case_id, case.video_name, why)
 
 
 @dataclass(frozen=True)
@@ -87,7 +99,7 @@ def targets_of(store: Store) -> tuple[list[Target], list[LeftOut]]:
         why, box = _unusable(view.state), view.state.reviewed_box
         current = view.state.current
         if why or box is None or current is None:
-            left_out.append(_left_out(view.case, why))
+            left_out.append(LeftOut.of(view.case, why))
         else:
             decided.append((view, current.seq, box))
     hashes = _hashes(store, {seq for _, seq, _ in decided})
@@ -97,7 +109,7 @@ def targets_of(store: Store) -> tuple[list[Target], list[LeftOut]]:
         target = Target(view.case, box, how, seq, hashes[seq])
         before = latest.pop(_picture(target), None)
         if before is not None:
-            left_out.append(_left_out(before.case, "the same picture was decided again later"))
+            left_out.append(LeftOut.of(before.case, DECIDED_AGAIN))
         latest[_picture(target)] = target
     return list(latest.values()), left_out
 
@@ -114,10 +126,6 @@ def _unusable(state: CaseState) -> str:
     if state.reviewed_box is None:
         return "the target is not to be seen, so there is no box to learn"
     return ""
-
-
-def _left_out(case: Case, why: str) -> LeftOut:
-    return LeftOut(case.case_id, case.video_name, why)
 
 
 def _picture(target: Target) -> tuple[object, ...]:
