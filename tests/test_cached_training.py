@@ -211,8 +211,6 @@ def test_a_training_goes_on_only_with_its_own_data(
     ("words", "what"),
     [
         (["--block", "7", "--out", "n.safetensors"], "Block 7 is not in the cache"),
-        ([], "Nothing to make"),
-        (["--out", "n.safetensors", "--predictions", "p.json"], "need --folds"),
         (["--folds", "9"], "folds need"),
     ],
 )
@@ -223,6 +221,37 @@ def test_a_training_that_cannot_be_is_one_sentence(
 
     assert code == 1
     assert what in capsys.readouterr().err
+
+
+CACHES, REVIEWS = ["--features", "cache"], ["--reviews", "r.db", "--variants", "v"]
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        ([], "either --features or --reviews"),
+        ([*CACHES, *REVIEWS], "either --features or --reviews"),
+        (CACHES, "Nothing to make"),
+        ([*CACHES, "--out", "n.safetensors", "--predictions", "p.json"], "need --folds"),
+        ([*CACHES, "--folds", "2", "--held-out", "h"], "--held-out scores the file of --out"),
+        ([*CACHES, "--out", "n", "--videos", "v"], "--videos does nothing with --features"),
+        ([*CACHES, "--out", "n", "--profile", "phantom"], "--profile does nothing"),
+        ([*REVIEWS, "--out", "n", "--hidden", "256"], "--out, --hidden does nothing with --rev"),
+        ([*REVIEWS, "--folds", "2"], "--folds does nothing with --reviews: leave it out, or"),
+        ([*REVIEWS, "--seeds", "1", "2"], "--reviews trains with one seed, got 2"),
+        ([*REVIEWS, "--held-out-share", "1"], "--held-out-share is 1"),
+        (["--reviews", "r.db"], "give --variants FOLDER"),
+    ],
+)
+def test_options_that_would_have_no_effect_are_a_wrong_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], what: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["train", "--work", str(tmp_path), *words])
+
+    assert ended.value.code == 2
+    assert what in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.skipif(

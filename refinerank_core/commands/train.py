@@ -31,36 +31,43 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
     parser = commands.add_parser("train", help="train a RefineNet on cached features or reviews")
     parser.add_argument("--features", type=Path, nargs="+", help="caches of annotated rows")
     parser.add_argument("--work", type=Path, required=True, help="folder of resumable state")
-    parser.add_argument(
-        "--out", type=Path, help="the .safetensors file; with several seeds -SEED is added"
-    )
-    parser.add_argument("--held-out", type=Path, help="cache to score on; no video may be shared")
-    parser.add_argument("--block", type=int, help="vision block to read; else the profile's")
     parser.add_argument("--epochs", type=int, help=f"{EPOCHS}; fewer for reviews")
     parser.add_argument("--seeds", type=int, nargs="+", default=[DEFAULT_SEED])
-    parser.add_argument("--d-model", type=int, default=128)
-    parser.add_argument("--hidden", type=int, default=256)
-    parser.add_argument("--folds", type=int, help="also predict out of fold, grouped by video")
-    parser.add_argument(
-        "--predictions", type=Path, help="write the out-of-fold predictions (first seed)"
-    )
-    parser.add_argument("--tensorboard", type=Path, help="log loss curves; needs tensorboard")
     parser.add_argument("--device", default="auto", choices=DEVICES)
-    train_reviews.add_options(parser)
-    parser.set_defaults(run=run)
+    foreign = {"--reviews": _add_options(parser), "--features": train_reviews.add_options(parser)}
+    parser.set_defaults(run=run, refuse=parser.error, foreign=foreign)
+
+
+def _add_options(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    """What belongs to `--features` alone; None says that it was not given."""
+    group = parser.add_argument_group("training on cached features")
+    add = group.add_argument
+    return [
+        add("--out", type=Path, help="the .safetensors file; with several seeds -SEED is added"),
+        add("--held-out", type=Path, help="cache to score on; no video may be shared"),
+        add("--block", type=int, help="vision block to read; else the profile's"),
+        add("--d-model", type=int, help="128"),
+        add("--hidden", type=int, help="256"),
+        add("--folds", type=int, help="also predict out of fold, grouped by video"),
+        add("--predictions", type=Path, help="write the out-of-fold predictions (first seed)"),
+        add("--tensorboard", type=Path, help="log loss curves; needs tensorboard"),
+    ]
 
 
 def run(args: argparse.Namespace) -> int:
     """Train what was asked for; print the cards as JSON."""
     if (args.features is None) == (args.reviews is None):
-        raise RefineRankError("Give what to train on: either --features or --reviews.")
+        args.refuse("Give what to train on: either --features or --reviews.")
+    _refuse_foreign(args, "--features" if args.reviews is None else "--reviews")
     if args.reviews is not None:
         return train_reviews.run(args)
     epochs = EPOCHS if args.epochs is None else args.epochs
     if args.out is None and args.folds is None:
-        raise RefineRankError("Nothing to make: give --out, --folds, or both.")
+        args.refuse("Nothing to make: give --out, --folds, or both.")
     if args.predictions is not None and args.folds is None:
-        raise RefineRankError("Out-of-fold predictions need --folds.")
+        args.refuse("Out-of-fold predictions need --folds.")
+    if args.held_out is not None and args.out is None:
+        args.refuse("--held-out scores the file of --out, which is not given: give it too.")
     from refinerank_core import cached_training as training
     from refinerank_core.device import choose_device
     from refinerank_core.feature_cache import open_cache
@@ -71,7 +78,9 @@ def run(args: argparse.Namespace) -> int:
     if held is not None:
         training.require_split(sets, held)
     block = caches[0].manifest["inter_block"] if args.block is None else args.block
-    config = training.config_of(sets, block, training.NetSize(args.d_model, args.hidden))
+    given = {"d_model": args.d_model, "hidden_dim": args.hidden}
+    size = training.NetSize(**{name: n for name, n in given.items() if n is not None})
+    config = training.config_of(sets, block, size)
     device = choose_device(args.device)
     told: dict[str, Any] = {}
     with _logged(args.tensorboard) as log:
@@ -97,6 +106,22 @@ def run(args: argparse.Namespace) -> int:
             }
     print(json.dumps(told, indent=1))
     return 0
+
+
+def _refuse_foreign(args: argparse.Namespace, source: str) -> None:
+    """End with a wrong command line where an option would have no effect."""
+    other = "--features" if source == "--reviews" else "--reviews"
+    given = [
+        action.option_strings[0]
+        for action in args.foreign[source]
+        if getattr(args, action.dest) is not None
+    ]
+    if given:
+        args.refuse(
+            f"{', '.join(given)} does nothing with {source}: leave it out, or train with {other}."
+        )
+    if source == "--reviews" and len(args.seeds) > 1:
+        args.refuse(f"--reviews trains with one seed, got {len(args.seeds)}: give --seeds one.")
 
 
 def _trained(

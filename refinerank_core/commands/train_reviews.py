@@ -22,37 +22,38 @@ _LOWER_PRIORITY = 10
 _SHOWN = 20
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """What belongs to `--reviews` alone."""
+def add_options(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    """Add `--reviews`, and what belongs to it alone: None says that it was not given."""
     group = parser.add_argument_group("learning from reviews")
-    group.add_argument(
+    add = group.add_argument
+    add(
         "--reviews",
         nargs="?",
         const=FROM_ENVIRONMENT,
         metavar="DB",
         help=f"learn from this review database; without DB REFINERANK_DB, else {DEFAULT_DATABASE}",
     )
-    group.add_argument(
-        "--videos", type=Path, nargs="+", default=[], help="folders with the videos of the cases"
-    )
-    group.add_argument(
-        "--profile", default=DEFAULT_PROFILE, help="whose frozen models and RefineNet to start from"
-    )
-    group.add_argument("--refinenet", type=Path, help="the RefineNet to start from instead")
-    group.add_argument("--variants", type=Path, help="folder that gets the new profile")
-    group.add_argument("--name", default="", help="of the new profile; else the reviews' hash")
-    group.add_argument(
-        "--held-out-share", type=float, default=0.25, help="share of the videos to compare on"
-    )
-    group.add_argument("--state", type=Path, help="folder that tells how far it is (the app's)")
+    return [
+        add("--videos", type=Path, nargs="+", help="folders with the videos of the cases"),
+        add(
+            "--profile",
+            help=f"whose frozen models and RefineNet to start from; else {DEFAULT_PROFILE}",
+        ),
+        add("--refinenet", type=Path, help="the RefineNet to start from instead"),
+        add("--variants", type=Path, help="folder that gets the new profile"),
+        add("--name", help="of the new profile; else the reviews' hash"),
+        add("--held-out-share", type=float, help="share of the videos to compare on; else 0.25"),
+        add("--state", type=Path, help="folder that tells how far it is (the app's)"),
+    ]
 
 
 def run(args: argparse.Namespace) -> int:
     """Learn; print what came of it as JSON, what was left out on stderr."""
+    share = args.held_out_share
     if args.variants is None:
-        raise RefineRankError("Learning from reviews writes a profile: give --variants FOLDER.")
-    if not 0 <= args.held_out_share < 1:
-        raise RefineRankError(f"--held-out-share is {args.held_out_share:g}; give 0 to below 1.")
+        args.refuse("Learning from reviews writes a profile: give --variants FOLDER.")
+    if share is not None and not 0 <= share < 1:
+        args.refuse(f"--held-out-share is {share:g}; give 0 to below 1.")
     if args.state is None:
         result = _learn(args, lambda *_: None)
     else:
@@ -107,17 +108,17 @@ def _asked(args: argparse.Namespace) -> "tuple[LearnTask, LearnPlan]":
     from refinerank_core.learning.learn import LearnPlan, LearnTask
 
     task = LearnTask(
-        profile=args.profile,
-        videos=tuple(args.videos),
+        profile=args.profile or DEFAULT_PROFILE,
+        videos=tuple(args.videos or ()),
         work=args.work,
         variants=args.variants,
-        name=args.name,
+        name=args.name or "",
         refinenet=args.refinenet,
         device=choose_device(args.device),
     )
     plan = LearnPlan(
         epochs=LearnPlan.epochs if args.epochs is None else args.epochs,
         seed=args.seeds[0],
-        held_out=args.held_out_share,
+        held_out=LearnPlan.held_out if args.held_out_share is None else args.held_out_share,
     )
     return task, plan
