@@ -102,6 +102,18 @@ def test_the_state_is_the_fold_an_undone_decision_teaches_nothing(store: Store) 
     assert digest_of(targets_of(store)[0]) != before  # another decision, though the same box
 
 
+def test_a_box_beyond_the_frame_teaches_its_part_inside(store: Store) -> None:
+    over, outside = case(1.0), case(2.0)
+    wide, high = over.width, over.height
+    decide(store, over, "fix", box=(wide - 20.0, high - 30.0, wide + 5.0, high + 9.0))
+    decide(store, outside, "fix", box=(wide + 5.0, 1.0, wide + 9.0, 9.0))
+
+    found, left_out = targets_of(store)
+
+    assert [one.box for one in found] == [(wide - 20.0, high - 30.0, wide, high)]
+    assert [one.why for one in left_out] == ["its box lies outside the frame"]
+
+
 def test_what_gives_no_box_is_listed(store: Store) -> None:
     hidden, first = case(1.0), case(2.0)
     again = case(2.0, grounding_id="another answer to the same picture")

@@ -155,3 +155,12 @@ def test_a_reporter_goes_on_with_the_run_that_waits_for_it(tmp_path: Path) -> No
     state = read_state(tmp_path)
     assert state is not None
     assert (state.run_id, state.done, state.total) == ("abc", 1, 9)
+
+
+def test_a_name_that_no_profile_can_have_starts_nothing(tmp_path: Path) -> None:
+    one = runner(tmp_path / "run", WORKING)
+
+    with pytest.raises(RefineRankError, match="choose small letters"):
+        one.start(ask(tmp_path).model_copy(update={"name": "By Dr A"}))
+
+    assert one.state() is None

@@ -25,6 +25,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 import refinerank_core
 from refinerank_core.errors import RefineRankError
+from refinerank_core.learning.variant import require_name
 
 Status = Literal["running", "done", "failed", "cancelled"]
 STATE, LOG, LOCK, STOP = "state.json", "log.txt", "lock", "stop"
@@ -91,8 +92,10 @@ class Runner:
         """Start a training; it goes on when this process ends.
 
         Raises:
-            RefineRankError: one runs already, or it cannot be started.
+            RefineRankError: one runs already, it cannot be started, or the name cannot be used.
         """
+        if ask.name:
+            require_name(ask.name)
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             with self._locked() as lock, (self._folder / LOG).open("wb") as log:

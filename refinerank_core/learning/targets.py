@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
+from refinerank_core.boxes import clip_to_frame
 from refinerank_core.grounding import Box
 from refinerank_core.reviews.fold import CaseState
 from refinerank_core.reviews.names import video_stem
@@ -90,13 +94,15 @@ def targets_of(store: Store) -> tuple[list[Target], list[LeftOut]]:
 
     Returns:
         One target for each question and picture, in the order of the decisions, and what was
-        reviewed without giving one: nothing to be seen, decisions that conflict, or a picture that
-        was decided again about another answer (the last decision counts).
+        reviewed without giving one: nothing to be seen, a box outside the frame, decisions that
+        conflict, or a picture that was decided again about another answer (the last one counts).
     """
     decided: list[tuple[CaseView, int, Box]] = []
     left_out: list[LeftOut] = []
     for view in store.views(_TAUGHT):
-        why, box = _unusable(view.state), view.state.reviewed_box
+        why, box = _unusable(view.state), _inside(view)
+        if not why and box is None:
+            why = "its box lies outside the frame"
         current = view.state.current
         if why or box is None or current is None:
             left_out.append(LeftOut.of(view.case, why))
@@ -126,6 +132,18 @@ def _unusable(state: CaseState) -> str:
     if state.reviewed_box is None:
         return "the target is not to be seen, so there is no box to learn"
     return ""
+
+
+def _inside(view: CaseView) -> Box | None:
+    """The reviewed box as far as the frame goes; None where there is none, or nothing is left."""
+    box, case = view.state.reviewed_box, view.case
+    if box is None:
+        return None
+    whole = clip_to_frame(
+        np.array([box], dtype=np.float64), size_wh=(case.width, case.height), overhang=math.inf
+    )
+    x0, y0, x1, y1 = (float(edge) for edge in whole[0][0])
+    return (x0, y0, x1, y1) if whole[1][0] else None
 
 
 def _picture(target: Target) -> tuple[object, ...]:
