@@ -269,6 +269,8 @@ def agreement_facts(
                 "case_id": one.case_id,
                 "question": cases[one.case_id].question,
                 "video": cases[one.case_id].video_name,
+                "seconds": cases[one.case_id].requested_s,
+                "frame": cases[one.case_id].frame_index,
                 "raters": list(one.raters),
                 "decisions": list(one.decisions),
                 "iou": one.iou,

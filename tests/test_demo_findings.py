@@ -134,6 +134,10 @@ def test_reviewers_are_compared_and_their_differences_queued(desk: Desk, tab: Fi
     assert (facts["pairs"][0]["one"], facts["pairs"][0]["other"]) == ("Dr A", "Dr B")
     assert "(n = 2)" in facts["pairs"][0]["kappa"]
     assert [one["case_id"] for one in facts["differing"]] == [first.case_id]
+    assert (facts["differing"][0]["seconds"], facts["differing"][0]["video"]) == (
+        1.0,
+        first.video_name,
+    )
     assert {one["method"] for one in facts["methods"]} == {"RefineRank", "MedVLM"}
 
 

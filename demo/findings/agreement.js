@@ -87,7 +87,9 @@ async function agreementWanted() {
       const open = make("button", "inline", one.question);
       open.type = "button";
       open.addEventListener("click", () => openReview(one.case_id));
-      return [open, one.raters.join(", "), one.decisions.join(", "), one.iou === null ? "\u2013" : figure(one.iou, 2)];
+      const about = make("span");
+      about.append(open, make("small", "", one.video + " \u00b7 " + (one.seconds === null ? "frame " + one.frame : one.seconds.toFixed(2) + " s")));
+      return [about, one.raters.join(", "), one.decisions.join(", "), one.iou === null ? "\u2013" : figure(one.iou, 2)];
     });
     parts.push(table(["Case", "Reviewers", "Decisions", "IoU"], rows, "Queue of disagreements, the worst first (" + facts.total + ")"));
   }
