@@ -32,7 +32,7 @@ function learningChanged(facts) {
 
 function runChanged(run, running) {
   $("learnrun").dataset.status = run.status;
-  $("learnnow").textContent = run.say;
+  $("learnnow").textContent = run.report ? "" : run.say; // the report says it itself
   const bar = $("learnbar");
   bar.hidden = !running;
   if (run.share === null) bar.removeAttribute("value");
