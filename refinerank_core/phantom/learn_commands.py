@@ -38,7 +38,8 @@ def run_learn(args: argparse.Namespace) -> int:
     from refinerank_core.phantom.run_state import write_figures
 
     plan = LearnStudyPlan(shift=args.shift, corrections=args.corrections, unseen=args.unseen)
-    figures = learn_study(args.profile, args.work, plan, LearnPlan(), told=_said)
+    # The unseen videos are the held-out side: every correction teaches.
+    figures = learn_study(args.profile, args.work, plan, LearnPlan(held_out=0.0), told=_said)
     write_figures(args.json, json.dumps(figures, indent=1) + "\n")
     print(figures["say"] if args.json else json.dumps(figures, indent=1))
     return 0
