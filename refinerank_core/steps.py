@@ -9,6 +9,8 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
+import cv2
+
 from refinerank_core.assembly import TimeWork, smoothed, time_grounding, video_facts
 from refinerank_core.calibration import Calibration
 from refinerank_core.candidates import build_pool
@@ -40,7 +42,7 @@ from refinerank_core.structures import (
 from refinerank_core.times import check_times
 from refinerank_core.video import Video
 
-_BLANK_SPREAD = 2.0
+_BLANK_SPREAD = 2.0  # of any channel
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,7 +306,7 @@ def blank_warnings(frames: Sequence[Frame]) -> list[str]:
     return [
         f"Frame {frame.index} is blank (almost one colour): its boxes mean nothing."
         for frame in frames
-        if float(frame.image.std()) < _BLANK_SPREAD
+        if cv2.meanStdDev(frame.image)[1].max() < _BLANK_SPREAD
     ]
 
 

@@ -46,9 +46,50 @@ def median_ms(
     spent = []
     for _ in range(repeats):
         before()
-        settle()
-        started = time.perf_counter()
-        job()
-        settle()
-        spent.append((time.perf_counter() - started) * 1000)
+        spent.append(_ms(job))
     return statistics.median(spent)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Two jobs that were measured in turns.
+
+    Attributes:
+        first_ms, second_ms: medians.
+        ratio: median of what the second took of the first of its turn: where a machine slows down
+            for seconds at a time, both of a turn are slow.
+    """
+
+    first_ms: float
+    second_ms: float
+    ratio: float
+
+
+def compare_ms(
+    first: Callable[[], object],
+    second: Callable[[], object],
+    repeats: int,
+    *,
+    before: Callable[[], object] = nothing,
+    between: Callable[[], object] = nothing,
+) -> Compared:
+    """Milliseconds of two jobs in turns; `before` and `between` are run ahead, unmeasured."""
+    turns = []
+    for _ in range(repeats):
+        before()
+        one = _ms(first)
+        between()
+        turns.append((one, _ms(second)))
+    return Compared(
+        first_ms=statistics.median(one for one, _ in turns),
+        second_ms=statistics.median(two for _, two in turns),
+        ratio=statistics.median(two / one for one, two in turns),
+    )
+
+
+def _ms(job: Callable[[], object]) -> float:
+    settle()
+    started = time.perf_counter()
+    job()
+    settle()
+    return (time.perf_counter() - started) * 1000

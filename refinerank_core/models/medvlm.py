@@ -361,14 +361,17 @@ class QwenMedVLM:
         ids, mask, kinds = torch.stack((ids, mask, ((ids == pad) & (mask == 1)).long())).to(
             self._device
         )
-        output = self._model.model(
-            input_ids=ids,
-            attention_mask=mask,
-            mm_token_type_ids=kinds.int(),
-            image_grid_thw=self._grid_thw(seen).to(self._device),
-            mm_encoder_outputs={"image": as_pooled(seen)},
-            use_cache=False,
-        )
+        inputs = {
+            "input_ids": ids,
+            "mm_token_type_ids": kinds.int(),
+            "image_grid_thw": self._grid_thw(seen).to(self._device),
+            "mm_encoder_outputs": {"image": as_pooled(seen)},
+        }
+        if len(rows) == 1:  # nothing is padded: the short way reads it
+            alone = Continuation(self._model, inputs, room=0).prompt_state
+            _refuse_nan("the language model", alone)
+            return list(alone)
+        output = self._model.model(**inputs, attention_mask=mask, use_cache=False)
         last = mask.sum(dim=1) - 1
         states: Tensor = output.last_hidden_state[
             torch.arange(len(rows), device=self._device), last
