@@ -126,10 +126,11 @@ function toggleTag(tag) {
   keepDraft();
 }
 
-// Which tags would fit if the reviewer's box were right; they are offered, never set.
+// Which tags would fit if the reviewer's box were right; they are offered, never set. A blind
+// reviewer is offered none: that RefineRank missed is half of which answer is RefineRank's.
 function suggestLater() {
   clearTimeout(C.suggestTimer);
-  if (!C.id || !E.box || !changedBox() || C.facts.hidden) return;
+  if (!C.id || !E.box || !changedBox() || C.facts.hidden || C.facts.blind) return;
   const [id, box] = [C.id, E.box];
   C.suggestTimer = setTimeout(async () => {
     const reply = await askServer("review_suggest", { case_id: id, box });
