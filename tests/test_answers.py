@@ -391,7 +391,7 @@ def test_a_megabyte_of_anything_is_read_at_once(piece: str) -> None:
     started = time.thread_time()  # servers of other tests may be busy in this process
     parsed = parse_answer(text)
 
-    assert time.thread_time() - started < 1.0
+    assert time.thread_time() - started < 3.0  # what grows with the square takes hours
     assert parsed.truncated
 
 

@@ -157,9 +157,22 @@ def part(name: str) -> str:
     return f'[data-id="{name}"]'
 
 
+# An answer may come and go between two looks at the page: what happens in between is noted.
+NOTE_BUSY = """() => {
+  const r = document.querySelector('.rr');
+  window.wasBusy = false;
+  new MutationObserver((_, observer) => {
+    if (r.dataset.busy !== 'yes') return;
+    window.wasBusy = true;
+    observer.disconnect();
+  }).observe(r, { attributes: true, attributeFilter: ['data-busy'] });
+}"""
+
+
 def ask(page: Any, text: str) -> None:
     """Type a question, ask it, wait for its answer."""
     page.fill(part("question"), text)
+    page.evaluate(NOTE_BUSY)
     page.click(part("go"))
-    wait_for(page, "r.dataset.busy === 'yes'")
-    wait_for(page, f"r.dataset.busy === 'no' && r.stage.answer.text === {json.dumps(text)}")
+    answered = f"r.dataset.busy === 'no' && r.stage.answer.text === {json.dumps(text)}"
+    wait_for(page, f"window.wasBusy && {answered}")
