@@ -1,10 +1,13 @@
 """Deformable attention by rows gives what the library's own gives."""
 
+from pathlib import Path
+
 import pytest
 import torch
+from transformers import GroundingDinoForObjectDetection
 from transformers.models.grounding_dino.modeling_grounding_dino import MultiScaleDeformableAttention
 
-from refinerank_core.models.deformable import RowwiseAttention
+from refinerank_core.models.deformable import RowwiseAttention, read_rowwise
 
 SHAPES = [(9, 14), (5, 7), (1, 2)]
 
@@ -30,3 +33,13 @@ def test_far_outside_lies_nothing() -> None:
     weights = torch.ones(1, 3, 1, len(SHAPES), 2)
     read = RowwiseAttention()(value, torch.tensor(SHAPES), SHAPES, None, away, weights, 64)
     assert read.abs().max() == 0
+
+
+def test_every_such_layer_of_the_librarys_detector_is_replaced(untrained_profile: Path) -> None:
+    folder = untrained_profile.parent / "detector"
+    model = GroundingDinoForObjectDetection.from_pretrained(folder)
+    config = model.config
+    read_rowwise(model)
+    kinds = [type(module) for module in model.modules()]
+    assert kinds.count(RowwiseAttention) == config.encoder_layers + config.decoder_layers
+    assert MultiScaleDeformableAttention not in kinds

@@ -367,7 +367,7 @@ class QwenMedVLM:
             "image_grid_thw": self._grid_thw(seen).to(self._device),
             "mm_encoder_outputs": {"image": as_pooled(seen)},
         }
-        if len(rows) == 1:  # nothing is padded: the short way reads it
+        if len(rows) == 1 and not self._settings.compile:  # not padded: the short way reads it
             alone = Continuation(self._model, inputs, room=0).prompt_state
             _refuse_nan("the language model", alone)
             return list(alone)
