@@ -152,9 +152,12 @@ class Course:
 class Schedule:
     """Deals places and times so that no two actors work on one spot at once."""
 
-    def __init__(self, anchors: dict[str, list[np.ndarray]], duration_s: float) -> None:
+    def __init__(
+        self, anchors: dict[str, list[np.ndarray]], duration_s: float, *, room: float = 0.2
+    ) -> None:
         self.anchors = anchors
         self.duration_s = duration_s
+        self.room = room  # view units between two places of work
         self.taken: list[tuple[float, float, np.ndarray]] = []
 
     def course(
@@ -240,10 +243,10 @@ class Schedule:
                 default=9.0,
             )
             away = 0.0 if home is None else float(np.hypot(*(place - home)))
-            worth = min(room, 0.25) - 0.5 * away
+            worth = min(room, self.room + 0.05) - 0.5 * away
             if best is None or worth > best[0]:
                 best = (worth, (action, target, place))
-            if home is None and room > 0.2:
+            if home is None and room > self.room:
                 break
         return None if best is None else best[1]
 

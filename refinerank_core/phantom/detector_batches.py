@@ -13,9 +13,8 @@ from torch import Tensor
 
 from refinerank_core.phantom.detector_captions import CaptionTokens, draw_caption, read_caption
 from refinerank_core.phantom.detector_loss import Wanted
-from refinerank_core.phantom.stills import Still, StillSet
+from refinerank_core.phantom.stills import Still
 from refinerank_core.phantom.truth import FrameTruth
-from refinerank_core.phantom.vocabulary import PROCEDURES
 
 MEAN = np.array([0.485, 0.456, 0.406], np.float32)
 STD = np.array([0.229, 0.224, 0.225], np.float32)
@@ -111,15 +110,3 @@ def things_of(
         names.append(thing.name)
         rows.append(((x0 + x1) / 2, (y0 + y1) / 2, x1 - x0, y1 - y0))
     return names, np.array(rows, np.float32).reshape(-1, 4)
-
-
-def balanced(rng: np.random.Generator, stills: StillSet, count: int) -> list[int]:
-    """Places of count stills, the procedures that there are taking turns."""
-    by_procedure = [
-        places
-        for procedure in PROCEDURES
-        if (places := [k for k, r in enumerate(stills.records) if r["procedure"] == procedure])
-    ]
-    turn = int(rng.integers(len(by_procedure)))
-    groups = [by_procedure[(turn + k) % len(by_procedure)] for k in range(count)]
-    return [group[int(rng.integers(len(group)))] for group in groups]

@@ -68,7 +68,7 @@ def draw_caption(rng: np.random.Generator, present: Sequence[str]) -> tuple[str,
         if rng.random() < 0.3:
             drawn = [_any(rng, _GENERAL_TOOL), "hand"]
     elif chance < 0.75:
-        drawn = _asks_for(rng, LADDERS[_any(rng, actors)])
+        drawn = _asks_for(rng, LADDERS[_any(rng, actors if rng.random() < 0.7 else seen)])
     elif chance < 0.90:
         names = [_any(rng, actors), *(_any(rng, sorted(LADDERS)) for _ in range(5))]
         drawn = [_any(rng, _named(LADDERS[n])) for n in names[: int(rng.integers(2, 7))]]

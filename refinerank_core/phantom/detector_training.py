@@ -15,7 +15,7 @@ from tqdm import tqdm
 
 from refinerank_core.models.detector import DetectorSettings, GroundingDino
 from refinerank_core.models.small import SmallDetector, build_detector, save
-from refinerank_core.phantom.detector_batches import Batch, balanced, prepare
+from refinerank_core.phantom.detector_batches import Batch, prepare
 from refinerank_core.phantom.detector_captions import caption_words
 from refinerank_core.phantom.detector_loss import (
     Wanted,
@@ -174,7 +174,7 @@ class DetectorRun:
         torch.manual_seed(plan.seed * 1_000_003 + self.step)
         rng = np.random.default_rng([plan.seed, self.step])
         stage = plan.stage_at(self.step)
-        picked = [stills[place] for place in balanced(rng, stills, stage.batch)]
+        picked = stills.draw(rng, stage.batch)
         batch = prepare(rng, picked, self.processor, stage.size_wh)
         share = 0.1 if self.step < plan.warm_steps else 1.0
         loss = detector_loss(self.model, batch, decoder_share=share, copies=plan.copies)

@@ -15,6 +15,7 @@ from refinerank_core.phantom.shapes import (
     Patch,
     box_points,
     chain,
+    collar,
     disc,
     tube,
     turned,
@@ -33,6 +34,7 @@ def sheath(look: Look, light: float, metal: Metal, *, coiled: bool) -> list[Patc
     path = np.stack((along, bow), axis=1)
     widths = half * np.linspace(1.0, 1.7, 9)
     patches = chain(path, widths, metal, np.array([0.0, light]), Part.BODY, levels=6)
+    patches += collar(metal, start, half)
     if coiled:
         for place in np.linspace(0.02, 0.85, 26):
             x = start - place
@@ -77,7 +79,7 @@ def knife(look: Look, opening: float, light: float) -> list[Patch]:
     patches += tube((-length * 0.72, -length * 0.60), (half * 0.92, half * 0.86), sleeve, light, W)
     if look.marks % 2:
         path = np.array([[-length * 0.6, 0.0], [-half * 0.9, 0.0]])
-        patches += chain(path, np.full(2, half * 0.20), look.steel, lamp, W)
+        patches += chain(path, np.full(2, half * 0.28), look.steel, lamp, W)
         for share, tone in ((1.0, 0.25), (0.8, 0.6), (0.45, 0.95)):
             ball = disc(-half * 0.5, 0.12 * half * light * (1 - share), half * 0.56 * share)
             patches.append(Patch(ball, CERAMIC.at(tone), W if share == 1.0 else Part.DECORATION))
@@ -86,7 +88,7 @@ def knife(look: Look, opening: float, light: float) -> list[Patch]:
         bend = np.array([[-length * 0.6, 0], [-half * 0.6, 0], [0.0, side * 0.2 * half]])
         path = np.concatenate((bend, [[-half * 0.05, side * half * 1.1]]))
         path = smooth_open(path, 4)
-        patches += chain(path, np.full(len(path), half * 0.22), look.steel, lamp, W)
+        patches += chain(path, np.full(len(path), half * 0.30), look.steel, lamp, W)
     return patches
 
 

@@ -45,7 +45,7 @@ def draw_cast(
     ]
     rng.shuffle(names)
     pivots = _pivots(rng, len(names))
-    schedule = Schedule(anchors, duration_s)
+    schedule = Schedule(anchors, duration_s, room=0.26)
     actors = []
     for place, (name, pivot) in enumerate(zip(names, pivots, strict=True)):
         sizes = {"forceps": (0.20, 0.27), "knife": (0.20, 0.28)}[name]
@@ -61,7 +61,7 @@ def draw_cast(
                 sway=Sway.draw(rng, [0.010, 0.010], (1.3, 5.0)),
                 depth=Sway.draw(rng, [0.08], (4.0, 12.0)),
                 phases=course.phases,
-                size=float(rng.uniform(0.9, 1.3)),
+                size=float(rng.uniform(1.15, 1.5)),
                 rest_opening=look.opening,
             )
         )

@@ -16,6 +16,7 @@ from refinerank_core.phantom.shapes import (
     bevelled,
     box_points,
     chain,
+    collar,
     disc,
     tube,
     turned,
@@ -32,6 +33,7 @@ def shaft(look: Look, light: float) -> list[Patch]:
     patches = tube(
         (-look.length, -REACH), (half, half * 2.1), look.shaft, light, Part.BODY, levels=7
     )
+    patches += collar(look.shaft, -look.length, half)
     for ring in range(look.marks):
         x = -look.length - (0.10 + 0.035 * ring)
         wide = half * (1 + 0.44 * (0.10 + 0.035 * ring))
@@ -184,7 +186,7 @@ def specimen_bag(look: Look, opening: float, light: float) -> list[Patch]:
         [[-0.92, 0], [-0.86, 0.5], [-0.64, 0.92], [-0.36, 1.0], [-0.08, 0.72], [0.02, 0.2], [0, 0]]
     )
     sack = smooth_closed(sack * (size, size * side), 6)
-    patches = [Patch(sack, (206, 212, 214), W, 0.72)]
+    patches = [Patch(sack, (206, 212, 214), W, 0.88)]
     for fold in (0.25, 0.45, 0.62, 0.8):
         line = np.array([[-0.9 * fold, 0.1], [-0.5 - 0.3 * (fold - 0.5), 0.55], [-0.42, 0.9]])
         crease = ribbon(

@@ -33,7 +33,7 @@ GUEST_ODDS = np.array([0.18, 0.2, 0.16, 0.14, 0.16, 0.09, 0.07])
 def draw_tool_look(rng: np.random.Generator, name: str) -> Look:
     """Draw the build of one instrument of a class."""
     if name == "specimen bag":
-        return draw_look(rng, width=(0.05, 0.07), length=(0.30, 0.42), opening=(0.3, 0.8))
+        return draw_look(rng, width=(0.05, 0.07), length=(0.24, 0.31), opening=(0.3, 0.8))
     accents = BLUES if name != "clipper" else ((60, 140, 96), (200, 120, 40), (90, 96, 104))
     length = {"irrigator": (0.2, 0.28), "clipper": (0.19, 0.25), "bipolar": (0.19, 0.25)}
     return draw_look(
@@ -55,12 +55,11 @@ def draw_cast(
 ) -> list[Actor]:
     """Draw three to five instruments; most scenes hold at least two graspers."""
     names = ["grasper"] * int(rng.choice([1, 2, 3], p=[0.25, 0.55, 0.2]))
-    guests = int(rng.integers(2, 4))
-    names += [str(n) for n in rng.choice(GUESTS, guests, replace=False, p=GUEST_ODDS)]
+    names += [str(n) for n in rng.choice(GUESTS, 2, replace=False, p=GUEST_ODDS)]
     rng.shuffle(names)
     sides = [str(side) for side in rng.permutation(["left", "right", "top", "bottom"])]
     sides += [str(side) for side in rng.choice(["left", "right"], len(names))]
-    schedule = Schedule(anchors, duration_s)
+    schedule = Schedule(anchors, duration_s, room=0.28)
     actors = []
     for place, (name, side) in enumerate(zip(names, sides, strict=False)):
         look, pivot = draw_tool_look(rng, name), draw_pivot(rng, side)
@@ -74,7 +73,7 @@ def draw_cast(
                 sway=Sway.draw(rng, [0.008, 0.008], (1.1, 4.0)),
                 depth=Sway.draw(rng, [0.07], (4.0, 12.0)),
                 phases=course.phases,
-                size=float(rng.uniform(0.85, 1.2)),
+                size=float(rng.uniform(1.15, 1.55)),
                 rest_opening=look.opening,
             )
         )

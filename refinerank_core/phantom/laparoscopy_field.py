@@ -47,11 +47,11 @@ def plan(rng: np.random.Generator) -> FieldPlan:
         np.linspace(0, 1, len(spine)), [0, 0.25, 0.7, 0.92, 1], [0.3, 0.55, 1.0, 0.92, 0.7]
     )
     gallbladder = ribbon(spine, swell * fat)
-    foot = neck + np.array([rng.uniform(0.1, 0.28), rng.uniform(0.1, 0.18)])
+    foot = neck + np.array([rng.uniform(0.16, 0.34), rng.uniform(0.15, 0.24)])
     duct_path = smooth_open(
         np.stack((neck + heading * 0.03, neck * 0.5 + foot * 0.5 + across * 0.03, foot))
     )
-    duct = ribbon(duct_path, np.linspace(0.028, 0.02, len(duct_path)))
+    duct = ribbon(duct_path, np.linspace(0.044, 0.034, len(duct_path)))
     lie = rng.uniform(0.70, 0.80)
     xs = np.linspace(left - 0.05, right + 0.05, 8)
     low = lie + rng.normal(0, 0.035, 8) + 0.05 * np.exp(-((xs - 1.0) ** 2) / 0.08)

@@ -29,7 +29,6 @@ from refinerank_core.phantom.medvlm_lessons import (
     draw_times,
 )
 from refinerank_core.phantom.medvlm_looks import answer_looks, look_shares, missed_looks
-from refinerank_core.phantom.medvlm_pictures import balanced
 from refinerank_core.phantom.medvlm_reading import RowReader, padded
 from refinerank_core.phantom.medvlm_seen import Seen, Viewer
 from refinerank_core.phantom.medvlm_texts import build_phantom_medvlm
@@ -197,7 +196,7 @@ class LanguageRun:
         """Take one step on freshly drawn stills and questions, and return the loss."""
         plan, joint = self.plan, step >= self.plan.joint_from
         rng = np.random.default_rng([plan.seed, 2, step])
-        stills = balanced(self.stills, rng, plan.pictures)
+        stills = self.stills.draw(rng, plan.pictures)
         with nullcontext() if joint else torch.no_grad():
             seen = self.viewer.look(stills, rng)
         loss = self.asked_loss(seen, rng) + self.answer_loss(seen, rng) + self.query_loss(seen, rng)

@@ -10,7 +10,7 @@ import numpy as np
 from torch import Tensor
 
 from refinerank_core.phantom.medvlm_cells import mirrored
-from refinerank_core.phantom.stills import Still, StillSet
+from refinerank_core.phantom.stills import Still
 from refinerank_core.phantom.truth import FrameTruth
 
 
@@ -42,15 +42,3 @@ def varied(still: Still, rng: np.random.Generator) -> tuple[np.ndarray, FrameTru
     ramp = np.linspace(0, 1, 256)[:, None] ** rng.uniform(0.85, 1.2)
     table = np.clip(255 * ramp * gain, 0, 255).astype(np.uint8)[None]  # (1, 256, 3)
     return np.asarray(cv2.LUT(np.ascontiguousarray(image), table)), truth
-
-
-def balanced(stills: StillSet, rng: np.random.Generator, count: int) -> list[Still]:
-    """Draw stills, every procedure equally often over time."""
-    groups = stills.by_procedure()
-    names = sorted(groups)
-    first = int(rng.integers(len(names)))
-    picked = []
-    for place in range(count):
-        group = groups[names[(first + place) % len(names)]]
-        picked.append(stills[int(group[int(rng.integers(len(group)))])])
-    return picked

@@ -20,7 +20,7 @@ from refinerank_core.boxes_torch import giou, iou
 from refinerank_core.models.small import SmallMedVLM
 from refinerank_core.phantom.batched_qwen import see, vision_angles
 from refinerank_core.phantom.medvlm_cells import FIELDS, NOTHING, UNKNOWN, label_cells
-from refinerank_core.phantom.medvlm_pictures import balanced, cut_patches, varied
+from refinerank_core.phantom.medvlm_pictures import cut_patches, varied
 from refinerank_core.phantom.medvlm_start import whiten_patches
 from refinerank_core.phantom.medvlm_texts import build_phantom_medvlm
 from refinerank_core.phantom.run_state import keep_state, read_state, run_steps, warm_then_cosine
@@ -34,7 +34,7 @@ SIZE = SmallMedVLM(
     mlp=192,
     full_blocks=(1, 3, 5, 7),
     window_px=448,
-    max_pixels=28 * 28 * 96,
+    max_pixels=28 * 28 * 144,
     layers=4,
     width=128,
     text_heads=4,
@@ -174,7 +174,7 @@ class TowerRun:
         self.step, self.seconds = 0, 0.0
         state = read_state(self.path, tower_plan_json(plan))
         if state is None and plan.whitened:
-            first = balanced(stills, np.random.default_rng([plan.seed, 0]), plan.whitened)
+            first = stills.draw(np.random.default_rng([plan.seed, 0]), plan.whitened)
             images = [still.image for still in first]
             whiten_patches(self.visual, cut_patches(self.image_processor, images)[0])
         elif state is not None:
@@ -208,7 +208,7 @@ class TowerRun:
         """Take one step on freshly drawn stills, and return the loss."""
         plan = self.plan
         rng = np.random.default_rng([plan.seed, 1, step])
-        pairs = [varied(still, rng) for still in balanced(self.stills, rng, plan.batch)]
+        pairs = [varied(still, rng) for still in self.stills.draw(rng, plan.batch)]
         middle = plan.size.full_blocks[step % len(plan.size.full_blocks)]
         loss = self.loss([image for image, _ in pairs], [truth for _, truth in pairs], middle)
         self.optimizer.zero_grad()

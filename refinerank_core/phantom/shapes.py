@@ -54,6 +54,16 @@ class Metal:
         return (r, g, b)
 
 
+DARK_RING = Metal((14, 15, 18), (40, 42, 48), (110, 114, 122))
+PALE_RING = Metal((130, 126, 120), (226, 222, 212), (255, 255, 255))
+
+
+def collar(shaft: Metal, front: float, half: float) -> list[Patch]:
+    """The ring that ends a shaft at x = front: what lies beyond it is the boxed working end."""
+    ring = PALE_RING if sum(shaft.body) < 200 else DARK_RING
+    return tube((front - 0.026, front), (half * 1.1, half * 1.1), ring, 0.0, Part.BODY, levels=4)
+
+
 def light_across(angle: float) -> float:
     """Return how far the lamp lies to the +y side of a thing that points along angle: -1..1."""
     return float(-np.sin(angle) * LIGHT[0] + np.cos(angle) * LIGHT[1])

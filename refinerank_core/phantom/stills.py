@@ -21,7 +21,9 @@ from refinerank_core.phantom.geometry import stream
 from refinerank_core.phantom.scene import Scene
 from refinerank_core.phantom.seeds import seed_for
 from refinerank_core.phantom.truth import FrameTruth, ObjectTruth
+from refinerank_core.phantom.vocabulary import PROCEDURES
 
+TURNS = (0, 1, 0, 2, 0, 1)  # places in PROCEDURES: the more there is to tell apart, the oftener
 SCENE_S = 20.0  # length of the scenes that stills are taken from
 
 
@@ -114,6 +116,13 @@ class StillSet(Sequence[Still]):
     def by_procedure(self) -> dict[str, list[int]]:
         """Return the places of each procedure's stills."""
         return self._groups
+
+    def draw(self, rng: np.random.Generator, count: int) -> list[Still]:
+        """Draw stills at random, the procedures that there are taking their TURNS."""
+        turns = [PROCEDURES[turn] for turn in TURNS if PROCEDURES[turn] in self._groups]
+        first = int(rng.integers(len(turns)))
+        groups = [self._groups[turns[(first + k) % len(turns)]] for k in range(count)]
+        return [self[group[int(rng.integers(len(group)))]] for group in groups]
 
     def scene_places(self, index: int) -> list[int]:
         """Return the places of all stills of the scene that this still is of, in time order."""
