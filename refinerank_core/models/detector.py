@@ -13,7 +13,7 @@ from transformers import GroundingDinoForObjectDetection
 from refinerank_core.boxes import denormalise, from_centres
 from refinerank_core.caption import UNKNOWN, caption, clean_phrases, phrase_scores
 from refinerank_core.errors import ModelError
-from refinerank_core.models.backbone_memory import BackboneMaps, BackboneMemory
+from refinerank_core.models.backbone_memory import BackboneMaps, BackboneMemory, PositionMemory
 from refinerank_core.models.batches import Batches, memory_of
 from refinerank_core.models.deformable import read_rowwise
 from refinerank_core.models.feature_store import FeatureStore
@@ -222,9 +222,14 @@ def _from_transformers(settings: DetectorSettings) -> _Loaded:
 
 
 def _with_memory(model: Any, settings: DetectorSettings) -> BackboneMemory:
-    """Put a memory before the backbone of a transformers model."""
-    memory = BackboneMemory(model.model.backbone.conv_encoder, settings.cache_bytes)
-    model.model.backbone.conv_encoder = memory
+    """Put a memory before the image side of a transformers model."""
+    net, backbone = model.model, model.model.backbone
+    levels = len(net.config.backbone_config.out_features)
+    memory = BackboneMemory(
+        backbone.conv_encoder, net.input_proj_vision, levels, settings.cache_bytes
+    )
+    backbone.conv_encoder, net.input_proj_vision = memory, memory.stand_ins
+    backbone.position_embedding = PositionMemory(backbone.position_embedding)
     return memory
 
 

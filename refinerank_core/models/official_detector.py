@@ -67,8 +67,13 @@ class OfficialGroundingDino(nn.Module):
         super().__init__()
         self.net = net
         self._nested = nested
-        self.memory = BackboneMemory(_AsPairs(net.backbone[0], nested), cache_bytes)
-        net.backbone[0] = _AsNested(self.memory, nested)
+        self.memory = BackboneMemory(
+            _AsPairs(net.backbone[0], nested),
+            net.input_proj,
+            len(net.backbone.num_channels),
+            cache_bytes,
+        )
+        net.backbone[0], net.input_proj = _AsNested(self.memory, nested), self.memory.stand_ins
         net.tokenizer = _already_tokenized
 
     def forward(self, *, pixel_values: Tensor, pixel_mask: Tensor, **text: Tensor) -> Any:
