@@ -99,12 +99,31 @@ def regression_loss(
     return shift + OVERLAP_WEIGHT * apart / usable.sum().clamp(min=1)
 
 
+def _read(net: RefineNet, batch: Batch) -> tuple[Tensor, Tensor]:
+    """What RefineNet says of the real candidates, (B, N, 2) and (B, N, 4); 0 at padding.
+
+    Candidates do not see each other, so padding, often more than half of a batch, is left out.
+    """
+    real = batch.valid.nonzero(as_tuple=True)
+    told = net(
+        batch.q_last[real[0]],
+        batch.r_final[real][:, None],
+        batch.r_inter[real][:, None],
+        batch.metadata[real][:, None],
+    )
+    scores, delta = (
+        part.new_zeros(*batch.valid.shape, part.shape[-1]).index_put(real, part[:, 0])
+        for part in told
+    )
+    return scores, delta
+
+
 def refinenet_loss(net: RefineNet, batch: Batch, *, anchors: int) -> Tensor:
     """The whole loss: both rankings and the regression.
 
     Source: RefineRank, arXiv:2608.23928 (training objective).
     """
-    scores, delta = net(batch.q_last, batch.r_final, batch.r_inter, batch.metadata)
+    scores, delta = _read(net, batch)
     wanted = batch.wanted[:, None].expand_as(batch.boxes)
     quality = iou(batch.boxes, wanted)
     refined, usable = decode_delta(batch.boxes, delta)

@@ -15,7 +15,7 @@ from refinerank_core.feature_sets import FeatureSet, unit_boxes
 from refinerank_core.joint_pool import JointPool
 from refinerank_core.structures import Float32
 
-HELD_BYTES = 2**29
+HELD_BYTES = 2**30
 """Members that need no more than this stay in memory; more are gathered whenever they are read."""
 
 CHUNK = 64

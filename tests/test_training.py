@@ -9,6 +9,8 @@ import pytest
 import torch
 
 from refinerank_core.boxes import encode_delta, giou, iou
+from refinerank_core.boxes_torch import decode_delta
+from refinerank_core.boxes_torch import iou as tensor_iou
 from refinerank_core.errors import RefineRankError
 from refinerank_core.feature_sets import (
     FeatureSet,
@@ -17,9 +19,15 @@ from refinerank_core.feature_sets import (
     save_features,
     shared_videos,
 )
-from refinerank_core.losses import rank_loss, regression_loss
-from refinerank_core.refinenet import RefineNetConfig
-from refinerank_core.training import TrainingPlan, epoch_batches, fit, standardiser
+from refinerank_core.losses import rank_loss, refinenet_loss, regression_loss
+from refinerank_core.refinenet import RefineNet, RefineNetConfig
+from refinerank_core.training import (
+    TrainingPlan,
+    epoch_batches,
+    fit,
+    gather_batch,
+    standardiser,
+)
 
 CONFIG = RefineNetConfig(
     query_dim=6, final_dim=5, inter_dim=4, inter_block=3, d_model=8, hidden_dim=16
@@ -130,6 +138,31 @@ def test_regression_loss_teaches_only_the_best_originals() -> None:
     )
 
     assert float(loss) == pytest.approx(np.mean(shifts) + 0.5 * np.mean(overlaps), rel=1e-4)
+
+
+def test_the_whole_loss_is_that_of_whole_pools_and_padding_does_not_matter() -> None:
+    features, labels = feature_set("a", 6)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        net = RefineNet(CONFIG).eval()  # no dropout: the same draw would fall on other rows
+    batch = gather_batch([(features, labels)], [np.arange(6)], inter_block=3, device=CPU)
+    assert not batch.valid.all()
+
+    loss = refinenet_loss(net, batch, anchors=2)
+
+    scores, delta = net(batch.q_last, batch.r_final, batch.r_inter, batch.metadata)
+    wanted = batch.wanted[:, None].expand_as(batch.boxes)
+    refined, usable = decode_delta(batch.boxes, delta)
+    quality = tensor_iou(batch.boxes, wanted)
+    expected = rank_loss(scores[..., 0], quality, batch.valid)
+    expected += rank_loss(
+        scores[..., 1], tensor_iou(refined, wanted).detach(), batch.valid & usable
+    )
+    expected += regression_loss(delta, batch.boxes, batch.wanted, quality, batch.valid, anchors=2)
+    torch.testing.assert_close(loss, expected)
+    batch.r_final[~batch.valid] = 1e9
+    batch.metadata[~batch.valid] = float("nan")
+    torch.testing.assert_close(refinenet_loss(net, batch, anchors=2), loss)
 
 
 def test_the_standardiser_ignores_missing_and_padded_values() -> None:
