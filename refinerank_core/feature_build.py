@@ -39,6 +39,7 @@ from refinerank_core.frame_folder import read_picture
 from refinerank_core.frozen_steps import Backbones, ask_frozen
 from refinerank_core.profiles import Profile
 from refinerank_core.structures import Frame
+from refinerank_core.whole_file import whole_file
 
 _READERS = 2
 _AHEAD = 3  # questions whose frames are decoded while the models work on an earlier one
@@ -190,7 +191,7 @@ def build_cache(
 
 def _known(folder: Path) -> Known:
     """Key -> shard and place, of every whole shard; a leftover of a killed build is removed."""
-    for leftover in folder.glob(".*.part"):
+    for leftover in folder.glob(".*.part*"):
         leftover.unlink(missing_ok=True)
     known: Known = {}
     for path in sorted(folder.glob(f"*{SUFFIX}")):
@@ -206,6 +207,5 @@ def _known(folder: Path) -> Known:
 
 def _write(path: Path, content: Any) -> None:
     """JSON, whole or not at all."""
-    scratch = path.with_name(f".{path.name}.part")
-    scratch.write_text(strict_json.dumps(content) + "\n", encoding="utf-8")
-    scratch.replace(path)
+    with whole_file(path) as fresh:
+        fresh.write_text(strict_json.dumps(content) + "\n", encoding="utf-8")

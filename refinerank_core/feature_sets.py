@@ -15,6 +15,7 @@ import numpy as np
 
 from refinerank_core.errors import RefineRankError
 from refinerank_core.structures import CandidatePool, Float32, require_array
+from refinerank_core.whole_file import whole_file
 
 _BLOCK = "r_block_"
 
@@ -232,9 +233,8 @@ def save_features(path: Path, features: FeatureSet, labels: Labels | None) -> No
     if labels is not None:
         arrays["label_boxes"] = labels.boxes
     path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_suffix(".part.npz")
-    np.savez(scratch, **arrays)
-    scratch.replace(path)
+    with whole_file(path) as fresh:
+        np.savez(fresh, **arrays)
 
 
 def load_features(path: Path) -> tuple[FeatureSet, Labels | None]:

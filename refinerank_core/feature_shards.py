@@ -20,6 +20,7 @@ from safetensors.numpy import save
 
 from refinerank_core.errors import ModelError, RefineRankError
 from refinerank_core.feature_sets import Example
+from refinerank_core.whole_file import whole_file
 
 SUFFIX = ".safetensors"
 _HEADER = "refinerank"
@@ -101,12 +102,10 @@ def write_shard(folder: Path, keys: Sequence[str], results: Sequence[Example | s
         _tensors([one for one in results if isinstance(one, Example)]), {_HEADER: header}
     )
     path = folder / shard_name(keys)
-    scratch = folder / f".{path.name}.{os.getpid()}.part"
-    with scratch.open("wb") as file:
+    with whole_file(path) as fresh, fresh.open("wb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
-    scratch.replace(path)
     return path
 
 

@@ -13,6 +13,7 @@ from av.video.reformatter import ColorRange, Colorspace
 
 from refinerank_core.errors import VideoError
 from refinerank_core.structures import Float64, Image
+from refinerank_core.whole_file import whole_file
 
 _TICKS = 90_000  # per second: 25, 30000/1001 and milliseconds-to-11-microseconds all fit
 _BT709 = 1  # ITU-T H.273: primaries, transfer curve and matrix of high-definition video
@@ -37,16 +38,13 @@ def write_video(path: Path, images: Iterable[Image], times_s: Sequence[float] | 
     ticks = [round(time_s * _TICKS) for time_s in times_s]
     if not ticks or any(later <= earlier for earlier, later in pairwise(ticks)):
         raise ValueError(f"times_s must be at least one rising time, got {len(ticks)}")
-    part = path.with_name(f"{path.name}.part")
     try:
-        _encode(part, images, ticks)
-        part.replace(path)
+        with whole_file(path) as fresh:
+            _encode(fresh, images, ticks)
     except (FFmpegError, OSError) as error:
         raise VideoError(
             f"{path.name}: the video cannot be written. Check the folder's rights and space."
         ) from error
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _encode(path: Path, images: Iterable[Image], ticks: Sequence[int]) -> None:

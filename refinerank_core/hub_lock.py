@@ -5,11 +5,11 @@ same. The commits stand in one JSON file in the hub's cache, beside the checkpoi
 """
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
 from refinerank_core.errors import WeightsError
+from refinerank_core.whole_file import whole_file
 
 LOCK_NAME = "refinerank.lock.json"
 
@@ -39,11 +39,10 @@ def lock_commit(cache: Path, repo: str, revision: str | None, commit: str) -> No
     """
     known = {**_read(cache), _key(repo, revision): commit}
     path = cache / LOCK_NAME
-    fresh = path.with_suffix(f".{os.getpid()}.new")
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        fresh.write_text(json.dumps(known, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-        fresh.replace(path)
+        with whole_file(path) as fresh:
+            fresh.write_text(json.dumps(known, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     except OSError as error:
         raise WeightsError(
             f"{LOCK_NAME} cannot be written into the model cache ({error.strerror}). "

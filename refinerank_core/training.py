@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -25,6 +24,7 @@ from refinerank_core.errors import RefineRankError
 from refinerank_core.feature_sets import FeatureSet, Labels, Regions, unit_boxes
 from refinerank_core.losses import Batch, refinenet_loss
 from refinerank_core.refinenet import METADATA_VALUES, RefineNet, RefineNetConfig
+from refinerank_core.whole_file import whole_file
 
 LEAST_STD = 1e-6
 
@@ -199,20 +199,17 @@ class TrainingRun:
 
     def keep(self, path: Path) -> None:
         """Write a checkpoint, whole or not at all."""
+        state = {
+            "settings": self._settings(),
+            "net": self.net.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "epoch": self.epoch,
+            "seconds": self.seconds,
+            "losses": self.losses,
+        }
         path.parent.mkdir(parents=True, exist_ok=True)
-        scratch = path.with_suffix(f".{os.getpid()}.part")
-        torch.save(
-            {
-                "settings": self._settings(),
-                "net": self.net.state_dict(),
-                "optimizer": self.optimizer.state_dict(),
-                "epoch": self.epoch,
-                "seconds": self.seconds,
-                "losses": self.losses,
-            },
-            scratch,
-        )
-        scratch.replace(path)
+        with whole_file(path) as fresh:
+            torch.save(state, fresh)
 
     def advance(self, sets: Sequence[tuple[FeatureSet, Labels]]) -> float:
         """One epoch; returns its mean loss. Every draw follows from the seed and the epoch."""

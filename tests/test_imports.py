@@ -42,6 +42,7 @@ FLOORS = {
         "footage",
         "device",
         "allocator",
+        "whole_file",
         "models",
         "profiles",
         "hub",

@@ -42,6 +42,7 @@ from refinerank_core.reviews.sources import cases_of
 from refinerank_core.reviews.store import Store
 from refinerank_core.reviews.worklist import Wanted
 from refinerank_core.video import Video, open_video
+from refinerank_core.whole_file import whole_file
 
 SIZE_WH = (448, 252)
 FPS = 5  # every time that phantom questions ask for lies on a frame
@@ -152,9 +153,8 @@ def review_videos(
             path = videos / f"{video_id(scene)}.mp4"
             if not path.is_file():
                 videos.mkdir(parents=True, exist_ok=True)
-                scratch = path.with_name(f".{path.name}")
-                write_clip(scene, scratch, size_wh=SIZE_WH)
-                scratch.replace(path)
+                with whole_file(path) as fresh:
+                    write_clip(scene, fresh, size_wh=SIZE_WH)
             counted["videos"] += 1
             for question in _questions(scene, plan):
                 counted["questions"] += 1

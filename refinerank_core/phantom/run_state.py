@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -16,14 +15,14 @@ from tqdm import tqdm
 from transformers import AutoTokenizer
 
 from refinerank_core.models.loading import load_strictly, weights_id
+from refinerank_core.whole_file import whole_file
 
 
 def keep_state(state: dict[str, Any], path: Path) -> None:
     """Write a checkpoint so that a stop at any moment leaves the old one or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_name(f".{path.name}.{os.getpid()}")
-    torch.save(state, scratch)
-    scratch.replace(path)
+    with whole_file(path) as fresh:
+        torch.save(state, fresh)
 
 
 def read_state(
@@ -154,9 +153,8 @@ def write_figures(path: Path | None, text: str) -> None:
     if path is None:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_name(f".{path.name}.{os.getpid()}")
-    scratch.write_text(text, encoding="utf-8")
-    scratch.replace(path)
+    with whole_file(path) as fresh:
+        fresh.write_text(text, encoding="utf-8")
     print(f"wrote {path.name}", file=sys.stderr)
 
 

@@ -7,7 +7,6 @@ JSON is written last, so a shard that has one is whole, and a run that was stopp
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from refinerank_core.phantom.scene import Scene
 from refinerank_core.phantom.seeds import seed_for
 from refinerank_core.phantom.truth import FrameTruth, ObjectTruth
 from refinerank_core.phantom.vocabulary import PROCEDURES
+from refinerank_core.whole_file import whole_file
 
 TURNS = (0, 1, 0, 2, 0, 1)  # places in PROCEDURES: the more there is to tell apart, the oftener
 SCENE_S = 20.0  # length of the scenes that stills are taken from
@@ -157,9 +157,8 @@ def make_stills(plan: StillPlan, folder: Path) -> int:
     missing = [s for s in plan.shards() if not (folder / f"{s[0]}.json").is_file()]
     for name, procedure, first in tqdm(missing, desc="shards of stills", unit="shard"):
         images, records = draw_shard(plan, procedure, first)
-        scratch = folder / f".{name}.{os.getpid()}.npy"
-        np.save(scratch, images)
-        scratch.replace(folder / f"{name}.npy")
+        with whole_file(folder / f"{name}.npy") as fresh:
+            np.save(fresh, images)
         card = {
             "purpose": plan.purpose,
             "procedure": procedure,
@@ -167,9 +166,8 @@ def make_stills(plan: StillPlan, folder: Path) -> int:
             "size_wh": list(plan.size_wh),
             "stills": records,
         }
-        scratch = scratch.with_suffix(".json")
-        scratch.write_text(json.dumps(card, default=int), encoding="utf-8")  # numpy numbers
-        scratch.replace(folder / f"{name}.json")
+        with whole_file(folder / f"{name}.json") as fresh:
+            fresh.write_text(json.dumps(card, default=int), encoding="utf-8")  # numpy numbers
     return len(missing)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from refinerank_core.errors import StoreError
+from refinerank_core.whole_file import whole_file
 
 SHORTEST_PASSWORD = 8
 _COST, _BLOCK, _LANES = 2**14, 8, 1  # scrypt: 16 MiB and some 50 ms for each guess
@@ -75,11 +76,11 @@ def add_account(path: Path, name: str, password: str) -> None:
         raise StoreError(f"The password needs at least {SHORTEST_PASSWORD} characters.")
     hashes = dict(Accounts.load(path).hashes) if path.exists() else {}
     hashes[name] = hash_password(password)
-    beside = path.with_name(path.name + ".new")
+    lines = "".join(f"{who}\t{what}\n" for who, what in hashes.items())
     try:
-        beside.touch(mode=0o600)
-        beside.write_text("".join(f"{who}\t{what}\n" for who, what in hashes.items()), "utf-8")
-        beside.replace(path)
+        with whole_file(path) as fresh:
+            fresh.touch(mode=0o600)
+            fresh.write_text(lines, "utf-8")
     except OSError as error:
         raise StoreError(f"{path.name}: cannot be written. Choose a folder of your own.") from error
 

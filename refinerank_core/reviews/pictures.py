@@ -5,11 +5,10 @@ under the case's hash: neither the file's name nor the video's is in it.
 """
 
 import os
-import secrets
-from contextlib import suppress
 from pathlib import Path
 
 from refinerank_core.errors import StoreError
+from refinerank_core.whole_file import whole_file
 
 
 class Pictures:
@@ -29,17 +28,13 @@ class Pictures:
             StoreError: it cannot be written.
         """
         path = self._path(case_id)
-        beside = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with beside.open("wb") as file:
+            with whole_file(path) as fresh, fresh.open("wb") as file:
                 file.write(jpeg)
                 file.flush()
                 os.fsync(file.fileno())
-            beside.replace(path)
         except OSError as error:
-            with suppress(OSError):
-                beside.unlink()
             raise StoreError(
                 "The picture cannot be kept. Free some space or make the folder writable."
             ) from error
