@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from transformers import Qwen2_5_VLForConditionalGeneration
 
-from refinerank_core.errors import ModelError, WeightsError
+from refinerank_core.errors import WeightsError
 from refinerank_core.models import prompts
 from refinerank_core.models.batches import Batches, memory_of
 from refinerank_core.models.chat_inputs import (
@@ -32,7 +32,7 @@ from refinerank_core.models.loading import (
     weights_id,
 )
 from refinerank_core.models.protocols import AnswerText, Encoding, VisionFeatures
-from refinerank_core.models.raster_order import to_raster, window_order
+from refinerank_core.models.vision_pass import look_at, refuse_nan, refuse_unseeable
 from refinerank_core.question import parse_query_answer
 from refinerank_core.structures import Frame, Query, Question
 
@@ -184,7 +184,7 @@ class QwenMedVLM:
             ModelError: a frame is too small or too narrow, or the tower gave numbers that are not.
         """
         for frame in frames:
-            self._refuse_tiny(frame)
+            refuse_unseeable(frame, least_px=self.merged_patch_px)
         with self._lock, torch.inference_mode():
             stored = {f.index: self._store.get((self.model_id, video_key, f.index)) for f in frames}
             found = {index: features for index, features in stored.items() if features is not None}
@@ -277,69 +277,8 @@ class QwenMedVLM:
     def _tokens_per_second(self) -> float:
         return float(self._model.config.vision_config.tokens_per_second)
 
-    def _refuse_tiny(self, frame: Frame) -> None:
-        width, height = frame.size_wh
-        least = self.merged_patch_px
-        if min(width, height) < least:
-            raise ModelError(
-                f"The frame is {width}x{height} px; the model needs at least {least}x{least} px. "
-                "Use a larger video."
-            )
-        if max(width, height) > 200 * min(width, height):
-            raise ModelError(
-                f"The frame is {width}x{height} px, more than 200 times as long as it is wide, "
-                "which the model cannot see. Crop the video."
-            )
-
     def _look_at(self, frames: Sequence[Frame]) -> list[VisionFeatures]:
-        """One pass of the vision tower over a few frames."""
-        vision = self._model.config.vision_config
-        merge = int(vision.spatial_merge_size)
-        pixels = self._processor.image_processor(
-            images=[frame.image for frame in frames], return_tensors="pt"
-        )
-        tower = self._model.model.visual
-        caught: dict[int, Tensor] = {}
-        hooks = [
-            tower.blocks[block].register_forward_hook(
-                lambda _module, _inputs, output, block=block: caught.update(
-                    {block: output[0] if isinstance(output, tuple) else output}
-                )
-            )
-            for block in self._settings.blocks
-        ]
-        try:
-            output = tower(
-                pixels["pixel_values"].to(self._device, tower.dtype),
-                grid_thw=pixels["image_grid_thw"].to(self._device),
-            )
-        finally:
-            for hook in hooks:
-                hook.remove()
-        grids = [(int(h), int(w)) for _, h, w in pixels["image_grid_thw"].tolist()]
-        patches = [height * width for height, width in grids]
-        merged = torch.split(output.pooler_output, [count // merge**2 for count in patches])
-        parts = {block: torch.split(states, patches) for block, states in caught.items()}
-        seen: list[VisionFeatures] = []
-        for row, grid_hw in enumerate(grids):
-            order = window_order(
-                grid_hw,
-                merge_size=merge,
-                window_px=vision.window_size,
-                patch_px=vision.patch_size,
-            )
-            height, width = grid_hw
-            features = VisionFeatures(
-                blocks={
-                    block: to_raster(states[row], order, grid_hw, merge)
-                    for block, states in parts.items()
-                },
-                final=merged[row].reshape(height // merge, width // merge, -1).clone(),
-                resized_wh=(width * vision.patch_size, height * vision.patch_size),
-            )
-            _refuse_nan("the vision tower", features.final)
-            seen.append(features)
-        return seen
+        return look_at(self._model, self._processor, frames, self._settings.blocks)
 
     def _last_states(self, asked: Sequence[tuple[VisionFeatures, str]]) -> list[Tensor]:
         """(Dq,) each: hidden state at the last token of each prompt, one frame each."""
@@ -369,14 +308,14 @@ class QwenMedVLM:
         }
         if len(rows) == 1 and not self._settings.compile:  # not padded: the short way reads it
             alone = Continuation(self._model, inputs, room=0).prompt_state
-            _refuse_nan("the language model", alone)
+            refuse_nan("the language model", alone)
             return list(alone)
         output = self._model.model(**inputs, attention_mask=mask, use_cache=False)
         last = mask.sum(dim=1) - 1
         states: Tensor = output.last_hidden_state[
             torch.arange(len(rows), device=self._device), last
         ]
-        _refuse_nan("the language model", states)
+        refuse_nan("the language model", states)
         return list(states)
 
     def _write_answer(
@@ -439,11 +378,3 @@ class QwenMedVLM:
             written = write()
         text: str = tokenizer.decode(written, skip_special_tokens=True)
         return text.strip(), written[-1] not in ends
-
-
-def _refuse_nan(part: str, values: Tensor) -> None:
-    if not bool(torch.isfinite(values).all()):
-        raise ModelError(
-            f"{part[0].upper()}{part[1:]} gave numbers that are not finite. "
-            "Check the checkpoint, or run it in float32."
-        )
