@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from refinerank_core.caption import caption, clean_phrases, phrase_spans
+from refinerank_core.phantom.pointers import ASKED_STRUCTURES
 from refinerank_core.phantom.vocabulary import LADDERS, Ladder
 
 KIN = 0.3
@@ -57,18 +58,22 @@ def draw_caption(rng: np.random.Generator, present: Sequence[str]) -> tuple[str,
 
     Args:
         rng: the step's own stream.
-        present: names of the classes in the batch; most captions ask for one of them.
+        present: names of the classes in the batch; most captions ask for one of them, for a
+            structure as often as for a tool or hand.
     """
     chance = float(rng.random())
     seen = sorted(set(present)) or sorted(LADDERS)
     actors = [name for name in seen if name in _TOOLS or name in _HANDS] or seen
-    if chance < 0.45:
+    asked = [name for name in seen if name in ASKED_STRUCTURES] or seen
+    if chance < 0.30:
         general = _GENERAL_TOOL if rng.random() < 0.75 else LADDERS["own left hand"].general
         drawn = [_any(rng, general)]
         if rng.random() < 0.3:
             drawn = [_any(rng, _GENERAL_TOOL), "hand"]
-    elif chance < 0.75:
-        drawn = _asks_for(rng, LADDERS[_any(rng, actors if rng.random() < 0.7 else seen)])
+    elif chance < 0.55:
+        drawn = _asks_for(rng, LADDERS[_any(rng, actors)])
+    elif chance < 0.80:
+        drawn = _asks_for(rng, LADDERS[_any(rng, asked)])
     elif chance < 0.90:
         names = [_any(rng, actors), *(_any(rng, sorted(LADDERS)) for _ in range(5))]
         drawn = [_any(rng, _named(LADDERS[n])) for n in names[: int(rng.integers(2, 7))]]
