@@ -164,7 +164,7 @@ class DetectorRun:
         keep_state(state, folder / "state.pt")
 
     def advance(self, stills: StillSet) -> float:
-        """One update on stills of all procedures; returns the loss.
+        """One update on freshly drawn stills; returns the loss.
 
         Every draw follows from the seed and the step, so a resumed run is the run.
         """
