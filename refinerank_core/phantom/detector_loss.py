@@ -21,8 +21,7 @@ from torch.nn import functional as F
 from refinerank_core.boxes_torch import giou, iou
 
 TOKENS_PER_BOX = 10
-L1_WEIGHT, GIOU_WEIGHT = 5.0, 5.0  # of the boxes' loss; tips are small, and IoU is what counts
-_L1_COST, _GIOU_COST = 5.0, 2.0  # of the assignment
+L1_WEIGHT, GIOU_WEIGHT = 5.0, 2.0
 DENSE_BOXES = 2.0  # weight of the boxes beside the classes in the dense loss
 _LEVEL_SHARE = 3.0  # a level answers for boxes of about this many of its proposals' sides
 _PRIOR_SIDE = 0.05  # the encoder's proposals at the finest level; doubled at each coarser one
@@ -88,17 +87,14 @@ def varifocal(logits: Tensor, targets: Tensor) -> Tensor:
 
 
 def box_loss(boxes: Tensor, wanted: Tensor) -> Tensor:
-    """Sum over pairs of 5 * L1 + 5 * (1 - GIoU); (K, 4) cx cy w h each."""
+    """Sum over pairs of 5 * L1 + 2 * (1 - GIoU); (K, 4) cx cy w h each."""
     distance = (boxes - wanted).abs().sum()
     return L1_WEIGHT * distance + GIOU_WEIGHT * (1 - giou(corners(boxes), corners(wanted))).sum()
 
 
 def fitness(boxes: Tensor, wanted: Tensor) -> Tensor:
-    """(K,) what a pair's class target is multiplied with: 0.1 without overlap, 1 when it fits.
-
-    The square tells good boxes from nearly good ones, of which the pool holds many.
-    """
-    return 0.1 + 0.9 * iou(corners(boxes.detach()), corners(wanted)) ** 2
+    """(K,) what a pair's class target is multiplied with: 0.3 without overlap, 1 when it fits."""
+    return 0.3 + 0.7 * iou(corners(boxes.detach()), corners(wanted))
 
 
 def nearest_tokens(boxes: Tensor, tokens: Tokens) -> tuple[Tensor, Tensor]:
@@ -175,8 +171,8 @@ def assign(logits: Tensor, boxes: Tensor, one: Wanted) -> tuple[Tensor, Tensor]:
     """Pair queries with wanted boxes at the least total cost: (M,) queries and (M,) boxes."""
     share = one.owed / one.owed.sum(dim=1, keepdim=True).clamp(min=1e-6)  # (M, T)
     cost = -2.0 * logits.sigmoid() @ share.T
-    cost = cost + _L1_COST * torch.cdist(boxes, one.boxes, p=1)
-    cost = cost - _GIOU_COST * giou(corners(boxes)[:, None], corners(one.boxes)[None])
+    cost = cost + L1_WEIGHT * torch.cdist(boxes, one.boxes, p=1)
+    cost = cost - GIOU_WEIGHT * giou(corners(boxes)[:, None], corners(one.boxes)[None])
     query, box = linear_sum_assignment(cost.numpy())
     return torch.from_numpy(query), torch.from_numpy(box)
 

@@ -136,7 +136,6 @@ class DetectorRun:
         started_from = ""
         if weights is not None:
             started_from = load_weights(model, processor, weights)
-            model.bbox_embed.requires_grad_(True)
         optimizer = torch.optim.AdamW(
             model.parameters(), lr=plan.peak_rate, weight_decay=plan.weight_decay
         )
@@ -238,9 +237,9 @@ def wake_boxes(model: Any, *, seed: int) -> None:
 
     The library starts the last layers at 0, and `start_rarely` makes the encoder head's inputs
     small: from there the sides of a box stay at their mean for a thousand steps. The decoder's
-    queries begin without any content, and in a first training its moves made the encoder's boxes
-    worse (best box of all 0.69 without, 0.59 with them): it scores and does not move until a
-    training goes on from finished weights.
+    queries begin without any content, and in trainings as short as this its moves made the
+    encoder's boxes worse (best box of all 0.69 without, 0.59 with them): it scores and does not
+    move.
     """
     head = model.model.encoder_output_bbox_embed
     with torch.no_grad(), torch.random.fork_rng(devices=[]):
